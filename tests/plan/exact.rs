@@ -38,13 +38,10 @@ pub(crate) fn collection(world: &World, kind: &str) -> String {
 /// The definitions of the custom kinds.
 pub(crate) async fn definitions(world: &World) -> Result<()> {
     let list = |keys: &str, item: Value| json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [keys], "items": item});
-    let texts =
-        |names: &[&str]| names.iter().map(|name| ((*name).to_owned(), json!({"type": "string"}))).collect::<Value>();
-    let mut port = json!({"type": "object", "required": ["name"], "properties": texts(&["name"])});
-    port["properties"]["port"] = json!({"type": "integer"});
-    let mut condition = json!({"type": "object", "required": ["type"],
-        "properties": texts(&["type", "status", "reason", "message", "lastTransitionTime"])});
-    condition["properties"]["observedGeneration"] = json!({"type": "integer"});
+    let (text, number) = (json!({"type": "string"}), json!({"type": "integer"}));
+    let port = json!({"type": "object", "required": ["name"], "properties": {"name": text, "port": number}});
+    let condition = json!({"type": "object", "required": ["type"], "properties": {"type": text, "status": text, "reason": text,
+        "message": text, "lastTransitionTime": text, "observedGeneration": number}});
     let schema = json!({"type": "object", "properties": {
         "data": {"type": "object", "additionalProperties": {"type": "string"}},
         "spec": {"type": "object", "properties": {"size": {"type": "integer"}, "ports": list("name", port),
@@ -84,8 +81,8 @@ pub(crate) fn version(number: usize, cleanup: bool, manage_status: bool) -> Resu
         manifest["cleanup"] = json!(cleanup);
         manifest["manageStatus"] = json!(manage_status);
         let config_map = |label: &str| json!({"version": "v1", "kind": "ConfigMap", "labelSelector": label});
-        let mut primary = config_map("misfit=true");
-        primary["manageStatus"] = json!(false);
+        let primary =
+            json!({"version": "v1", "kind": "ConfigMap", "labelSelector": "misfit=true", "manageStatus": false});
         manifest["primaries"] = json!([primary, custom("Gadget", "misfit=true"), custom("Rack", "misfit=true")]);
         // Without `mapTo`: the keys that read an object.
         let children = "misfit-child=true";
@@ -152,8 +149,8 @@ pub(crate) async fn stored(world: &World) -> Result<Objects> {
     for kind in KINDS {
         for mut object in world.cluster.list(&collection(world, kind)).await? {
             let api_version = if kind == "ConfigMap" { "v1".to_owned() } else { format!("{GROUP}/v1") };
-            object["apiVersion"] = json!(api_version);
-            object["kind"] = json!(kind);
+            put(&mut object, "/apiVersion", Some(&json!(api_version)))?;
+            put(&mut object, "/kind", Some(&json!(kind)))?;
             found.insert(format!("{kind} {}", text(&object, "/metadata/name")), comparable(object));
         }
     }
@@ -193,11 +190,14 @@ fn after(mut objects: Objects, document: &Value) -> Result<Objects> {
         match planned["action"].as_str() {
             Some("created") => {
                 ensure!(!objects.contains_key(&key), "{planned}");
-                objects.insert(key, comparable(planned["values"][0]["after"].clone()));
+                objects.insert(key, comparable(planned.pointer("/values/0/after").cloned().unwrap_or_default()));
             }
             Some("deleted") => {
                 let gone = objects.remove(&key).with_context(|| format!("{planned}"))?;
-                ensure!(comparable(planned["values"][0]["before"].clone()) == gone, "{planned}\nis {gone}");
+                ensure!(
+                    comparable(planned.pointer("/values/0/before").cloned().unwrap_or_default()) == gone,
+                    "{planned}\nis {gone}"
+                );
             }
             _ => {
                 let object = objects.get_mut(&key).with_context(|| format!("{planned}"))?;
@@ -214,7 +214,7 @@ fn after(mut objects: Objects, document: &Value) -> Result<Objects> {
 }
 
 /// Sets the value at a pointer; none: removes it.
-fn put(object: &mut Value, pointer: &str, value: Option<&Value>) -> Result<()> {
+pub(crate) fn put(object: &mut Value, pointer: &str, value: Option<&Value>) -> Result<()> {
     let (parent, name) = pointer.rsplit_once('/').context("no parent")?;
     let name = name.replace("~1", "/").replace("~0", "~");
     match (object.pointer_mut(parent), value) {
@@ -266,7 +266,10 @@ pub(crate) async fn at_rest(world: &World, number: usize) -> Result<Objects> {
             };
             let (busy, entry) = world.host(asked).await?;
             let runs = text(&entry, "/version") == number.to_string() && text(&entry, "/state") == "active";
-            ensure!(runs && busy < 0.5 && entry["queueDepth"] == 0, "{busy} workers, {entry:#}");
+            ensure!(
+                runs && busy < 0.5 && entry.get("queueDepth").is_some_and(|depth| *depth == 0),
+                "{busy} workers, {entry:#}"
+            );
             Ok(())
         };
         idle().await?;
@@ -325,7 +328,7 @@ fn notable(document: &Value) -> BTreeSet<String> {
                 found.insert(format!("finalizer {}", if sides == (false, true) { "added" } else { "dropped" }));
             }
         }
-        if text(planned, "/values/0/before/metadata/deletionTimestamp") != "" {
+        if !text(planned, "/values/0/before/metadata/deletionTimestamp").is_empty() {
             found.insert("deletion ended".to_owned());
         }
     }
@@ -339,11 +342,11 @@ async fn exact(world: &World, wasm: &[u8], number: usize) -> Result<BTreeSet<Str
     folder.grant("misfit", &grant(world))?;
     let before = at_rest(world, number - 1).await?;
     let planned = plan(world, &folder).await?;
-    let document = planned.document()?;
+    let document = &planned.document()?;
     // A deletion that is held up cannot be decided.
     ensure!(document["problems"] == json!([]) && document["rejected"] == json!([]), "{document:#}");
     ensure!(stored(world).await? == before, "the cluster changes by itself");
-    let expected = after(before.clone(), &document)?;
+    let expected = after(before.clone(), document)?;
     let mark = world.kubernetes_gate.mark();
     swap(world, wasm, number).await?;
     eventually(SOON, "the planned state", || async {
@@ -358,9 +361,9 @@ async fn exact(world: &World, wasm: &[u8], number: usize) -> Result<BTreeSet<Str
     let named: BTreeSet<String> = named.map(|one| format!("{} {}", text(one, "/kind"), text(one, "/name"))).collect();
     let written = written(world, mark);
     ensure!(written == named, "version {number} wrote {written:?}, planned {named:?}");
-    let again = plan(world, &folder).await?.document()?;
+    let again = &plan(world, &folder).await?.document()?;
     ensure!(again["objects"] == json!([]), "version {number}: a second plan is not empty: {again:#}");
-    Ok(notable(&document))
+    Ok(notable(document))
 }
 
 /// Versions that write other things, that begin and end to clean up and to manage the status, one after the other in a running host.

@@ -18,7 +18,7 @@ fn step() -> Result<Value> {
     ensure!(steps.as_array().is_some_and(|steps| steps.len() == 1), "{steps}");
     let step = steps.get(0).cloned().context("no step")?;
     // The names in the environment are those of the step.
-    ensure!(step["env"] == json!({"KUBECONFIG_READ_ONLY": "${{ secrets.KUBECONFIG_READ_ONLY }}"}), "{step}");
+    ensure!(step.get("env") == Some(&json!({"KUBECONFIG_READ_ONLY": "${{ secrets.KUBECONFIG_READ_ONLY }}"})), "{step}");
     Ok(step)
 }
 

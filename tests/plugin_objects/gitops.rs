@@ -41,7 +41,7 @@ async fn in_sync(world: &World, version: &str, file: &str) -> Result<Value> {
     // No conflict, and no write.
     tool(world, "apply", file).await?;
     let again = world.cluster.get(&path(world, "misfit")).await?.context("no object")?;
-    ensure!(again["metadata"]["generation"] == object["metadata"]["generation"], "{again:#}");
+    ensure!(again.pointer("/metadata/generation") == object.pointer("/metadata/generation"), "{again:#}");
     let entries = again.pointer("/metadata/managedFields").and_then(Value::as_array).context("no managers")?;
     for entry in entries {
         let of_host = text(entry, "/manager").starts_with("oarlock");

@@ -3,7 +3,7 @@
 use super::{A_WHILE, command, journals, rollout, start};
 use crate::plan::ALONE;
 use crate::plan::exact::{
-    GROUP, KINDS, Objects, at_rest, collection, definitions, difference, grant, object, stored, version,
+    GROUP, KINDS, Objects, at_rest, collection, definitions, difference, grant, object, put, stored, version,
 };
 use anyhow::{Context, Result, ensure};
 use oarlock_tests::harness::{SOON, World, eventually, repository_root, steady, text, with_world};
@@ -37,12 +37,12 @@ fn is_written(world: &World, before: &Objects, now: &Objects) -> Result<()> {
     for kind in KINDS {
         for name in primaries(world, kind) {
             let primary = now.get(&format!("{kind} {name}")).context("no primary")?;
-            let finalizers = primary["metadata"]["finalizers"].to_string();
+            let finalizers = primary.pointer("/metadata/finalizers").map(Value::to_string).unwrap_or_default();
             ensure!(finalizers.contains("oarlock.dev/misfit"), "{primary:#}");
-            ensure!(kind == "ConfigMap" || primary["status"]["conditions"].is_array(), "{primary:#}");
+            ensure!(kind == "ConfigMap" || primary.pointer("/status/conditions").is_some(), "{primary:#}");
             let prefix = format!("{name}-{}", kind.to_lowercase());
             let kept = now.get(&format!("Gadget {prefix}-gadget0")).context("no child")?;
-            ensure!(kept["metadata"]["finalizers"].is_array(), "{kept:#}");
+            ensure!(kept.pointer("/metadata/finalizers").is_some(), "{kept:#}");
             for child in ["ConfigMap", "Gadget", "Rack"] {
                 let key = format!("{child} {prefix}-{}1", child.to_lowercase());
                 ensure!(now.contains_key(&key) && !before.contains_key(&key), "{key} is not new");
@@ -60,15 +60,15 @@ async fn meanwhile(world: &World, before: &mut Objects) -> Result<()> {
         "spec": {"size": 99}});
     world.cluster.apply(&format!("{}/{kept}", collection(world, "Gadget")), "kubectl", &document).await?;
     let child = before.get_mut(&format!("Gadget {kept}")).context("no child")?;
-    child["metadata"]["labels"]["mine"] = json!("yes");
-    child["spec"]["size"] = json!(99);
+    put(child, "/metadata/labels/mine", Some(&json!("yes")))?;
+    put(child, "/spec/size", Some(&json!(99)))?;
     for kind in KINDS {
         let [_, name] = primaries(world, kind);
         let patch = json!({"metadata": {"annotations": {"theirs": "yes"}, "finalizers": ["oarlock.dev/misfit", "example.com/theirs"]}});
         world.cluster.merge_patch(&format!("{}/{name}", collection(world, kind)), &patch).await?;
         let primary = before.get_mut(&format!("{kind} {name}")).context("no primary")?;
-        primary["metadata"]["annotations"]["theirs"] = json!("yes");
-        primary["metadata"]["finalizers"] = json!(["example.com/theirs"]);
+        put(primary, "/metadata/annotations/theirs", Some(&json!("yes")))?;
+        put(primary, "/metadata/finalizers", Some(&json!(["example.com/theirs"])))?;
     }
     Ok(())
 }
