@@ -1,7 +1,7 @@
 //! `oarlock check --command`: bugs of controllers that others' libraries run, seen from outside and in real time.
 
 use anyhow::{Context, Result, ensure};
-use oarlock_tests::harness::{oarlock, oarlock_binary, repository_root};
+use oarlock_tests::harness::{SOON, eventually, oarlock, oarlock_binary, repository_root};
 use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
@@ -160,12 +160,45 @@ async fn commands_that_cannot_be_used_are_one_line() -> Result<()> {
         ("true", vec!["--objects-of-kind", "Shop"], "neither --crd nor --object has the kind Shop"),
         ("true", vec!["--steps", "/nowhere/finding.yaml"], "cannot read /nowhere/finding.yaml"),
     ];
-    let crd = repository_root().join("tests/fixtures/check/crd.yaml").display().to_string();
     for (command, more, expected) in cases {
-        let output = oarlock(&[&["check", "--command", command, "--crd", &crd], more.as_slice()].concat()).await?;
-        let stderr = String::from_utf8(output.stderr)?;
-        ensure!(output.status.code() == Some(2) && stderr.lines().count() == 1, "{stderr}");
-        ensure!(stderr.contains(expected), "{stderr}");
+        is_one_line(command, &crd(), &more, expected).await?;
     }
+    let folder = tempfile::tempdir()?;
+    let bare = folder.path().join("bare.yaml");
+    let text = fs::read_to_string(crd())?;
+    fs::write(&bare, text.get(..text.find("    schema:").context("no schema")?).context("no text")?)?;
+    is_one_line("true", &bare.display().to_string(), &[], "no schema with properties").await
+}
+
+/// It gets half a minute for its first request, and is ended with everything that it has started.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "second tier: a minute"]
+async fn a_command_that_never_asks_anything_is_one_line() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let pids = folder.path().join("pids");
+    let command = format!("sleep 3600 & echo $$ $! >{}; wait", pids.display());
+    let expected = "the command sends no request to the API server within 30 s (--settle-seconds)";
+    is_one_line(&command, &crd(), &["--settle-seconds", "5"], expected).await?;
+    for pid in fs::read_to_string(&pids)?.split_whitespace() {
+        eventually(SOON, "the end of the command", async || {
+            // A process that nobody waits for keeps its number.
+            let state = fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
+            ensure!(state.is_empty() || state.contains(") Z "), "process {state}");
+            Ok(())
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+fn crd() -> String {
+    repository_root().join("tests/fixtures/check/crd.yaml").display().to_string()
+}
+
+async fn is_one_line(command: &str, crd: &str, more: &[&str], expected: &str) -> Result<()> {
+    let output = oarlock(&[&["check", "--command", command, "--crd", crd], more].concat()).await?;
+    let stderr = String::from_utf8(output.stderr)?;
+    ensure!(output.status.code() == Some(2) && stderr.lines().count() == 1, "{stderr}");
+    ensure!(stderr.contains(expected), "{stderr}");
     Ok(())
 }

@@ -129,8 +129,8 @@ async fn a_save_is_swapped_and_a_failed_build_leaves_the_last_version_at_work() 
     let watched = Watched::start(folder, &project, &[]).await?;
     let first = watched.line(SOON, "after the save, of which the build", 0).await?;
     ensure!(first.contains("misfit 1 reconciled ConfigMap default/a"), "{first}");
-    // A broken case is shown with its difference, and stops no swap.
-    watched.line(SOON, "cases broken by this version", 0).await?;
+    // A case that fails is shown with its difference, and stops no swap.
+    watched.line(SOON, "cases that fail, without an earlier result:", 0).await?;
     watched.line(SOON, "FAILED   other", 0).await?;
     watched.line(SOON, "something else", 0).await?;
     fs::write(project.join("source"), "broken")?;
@@ -180,6 +180,44 @@ async fn of_a_burst_of_saves_the_last_one_runs_and_builds_never_overlap() -> Res
         ensure!(watched.count(&format!("misfit {version} reconciled")) == 0, "{version}: {}", watched.dev.tail());
     }
     ensure!(!watched.folder.path().join("overlap").exists(), "two builds at once");
+    watched.end().await
+}
+
+/// A version breaks one of two cases; the other one failed before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cases_that_a_save_breaks_come_first_and_those_that_failed_before_are_told_as_such() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let project = copied_project(folder.path())?;
+    fs::write(folder.path().join("versions/2"), misfit_version("2", "wrong")?)?;
+    let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "u", "controller": true});
+    let child = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"seen": "none"},
+        "metadata": {"name": "a-child", "namespace": "n", "labels": {"misfit-child": "true"}, "ownerReferences": [owner]}});
+    let object =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "n", "uid": "u"}});
+    let case = json!({"request": {"object": object}, "expect": {"desired": child}});
+    fs::write(project.join("cases/right.yaml"), case.to_string())?;
+    let watched = Watched::start(folder, &project, &[]).await?;
+    // What is printed about cases and has one of these texts.
+    let told = || -> Vec<String> {
+        let texts = ["cases ", "FAILED "];
+        let lines = watched.dev.lines().into_iter().map(|line| line.text);
+        lines.filter(|line| texts.iter().any(|text| line.starts_with(text))).collect()
+    };
+    let first = ["cases that fail, without an earlier result:", "FAILED   other"];
+    let broken = ["cases broken by this version:", "FAILED   right", "cases that failed before:", "FAILED   other"];
+    let mended = ["cases that failed before:", "FAILED   other"];
+    let mut expected: Vec<&str> = Vec::new();
+    for (saved, shown) in [(None, &first[..]), (Some("2"), &broken), (Some("1"), &mended), (Some("2"), &broken)] {
+        if let Some(version) = saved {
+            fs::write(project.join("source"), version)?;
+        }
+        expected.extend(shown);
+        eventually(SOON, "the cases", async || {
+            ensure!(told() == expected, "{:?}, not {expected:?}: {}", told(), watched.dev.tail());
+            Ok(())
+        })
+        .await?;
+    }
     watched.end().await
 }
 

@@ -1,6 +1,7 @@
 //! A reader of a page follows it, on the embedded API server and on a real one.
 //!
-//! `save=FILE` writes a file; `sh` runs; `text` is the output that the last command prints sooner or later.
+//! `save=FILE` writes a file; `sh` runs; `text` is the output that the last command prints sooner or later. `sh host=KIND` starts the host,
+//! which the test does.
 
 use anyhow::{Context, Result, ensure};
 use oarlock_tests::harness::{Block, SOON, World, blocks, eventually, oarlock_binary, repository_root};
@@ -52,6 +53,7 @@ impl<'a> Reader<'a> {
                     self.shows(&last, &block).await.with_context(place)?;
                     done[2] += 1;
                 }
+                _ if language.starts_with("sh host=") => {}
                 other => anyhow::bail!("{}: what is a block of {other:?}?", place()),
             }
         }

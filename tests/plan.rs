@@ -1,9 +1,11 @@
 //! `oarlock plan`: what it shows is what a host then writes, and it writes nothing itself.
 
-mod exact;
+pub(crate) mod exact;
 mod in_host;
+mod many;
 mod misbehaving;
 mod outside;
+mod pipeline;
 mod secrets;
 mod server_side;
 

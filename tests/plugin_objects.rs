@@ -3,6 +3,7 @@
 mod declared;
 mod definition;
 pub(crate) mod events;
+mod gitops;
 mod good_versions;
 mod undo;
 

@@ -4,6 +4,7 @@
 //! Without `KUBEBUILDER_ASSETS` these tests are skipped, with a line that says so.
 
 mod access;
+mod audited;
 mod clients;
 mod etcd;
 mod extensions;

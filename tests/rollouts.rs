@@ -2,9 +2,11 @@
 
 mod aborts;
 mod canary;
+mod configurations;
 mod crashes;
 mod page;
 mod plans;
+mod restored;
 
 use anyhow::{Context, Result, ensure};
 use oarlock_tests::harness::{Grant, SOON, World, eventually, misfit_version, oarlock, repository_root, text};
@@ -18,8 +20,12 @@ pub(crate) const A_WHILE: Duration = Duration::from_millis(700);
 
 /// The misfit's grant with the steps of a rollout.
 pub(crate) fn grant(world: &World, steps: &Value) -> Result<Grant> {
+    grant_without_rollout(world).rollout(steps)
+}
+
+fn grant_without_rollout(world: &World) -> Grant {
     let verbs = ["get", "list", "watch", "create", "patch", "delete"];
-    Grant::nothing().rule_in(&world.namespace, "", &["configmaps"], &verbs).rollout(steps)
+    Grant::nothing().rule_in(&world.namespace, "", &["configmaps"], &verbs)
 }
 
 fn config_maps(world: &World) -> String {

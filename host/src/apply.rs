@@ -19,7 +19,7 @@ pub mod status;
 mod write_memory;
 
 pub use annotations::{AnnotationWriter, acknowledgement};
-pub use applied::{AppliedMemory, owned};
+pub use applied::{AppliedMemory, owned, owned_parts};
 pub(crate) use change::target_of;
 pub use change::{Change, ObjectRef, PatchKind, Precondition, Propagation};
 pub use finalizers::{Finalizers, HeldObjects};

@@ -109,6 +109,8 @@ pub struct Controller {
     leaderships: AtomicU64,
     /// The leadership in which the journals of canaries were read.
     journals_known: tokio::sync::Mutex<u64>,
+    /// The leadership in which the host was not allowed to read them.
+    journals_forbidden: AtomicU64,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -144,6 +146,7 @@ impl Controller {
             metrics,
             leaderships: AtomicU64::new(1),
             journals_known: tokio::sync::Mutex::default(),
+            journals_forbidden: AtomicU64::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         })

@@ -267,6 +267,12 @@ impl Grants {
         HEXLOWER.encode(&Sha256::digest(&all))
     }
 
+    /// These grants with the configuration of others.
+    #[must_use]
+    pub fn with_config_of(&self, others: &Self) -> Self {
+        Self { config: others.config.clone(), secrets: others.secrets.clone(), ..self.clone() }
+    }
+
     /// The keys of configuration values that come from secret files.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         self.secrets.iter().map(String::as_str)

@@ -14,7 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use fingerprints::{Fingerprints, Shown};
 use json::Json;
 use percent_encoding::percent_decode_str;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 /// Values of Secrets that are shorter are replaced in the Secrets only: words like `true` or `admin` are everywhere.
@@ -85,21 +85,41 @@ pub(crate) fn same_text(recorded: &str, found: &str) -> bool {
     any && rest.is_empty()
 }
 
-/// The secrets of one document.
+/// What may be replaced in a part of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Texts. The names of its fields belong to the format.
+    Texts,
+    /// Texts, and names of fields.
+    Document,
+    /// Nothing: its values belong to the format, too.
+    Words,
+}
+
+/// The secrets of one recording.
 #[derive(Debug, Default)]
 pub(crate) struct Secrets {
     values: BTreeSet<String>,
+    /// What replaces a secret with a structure where it is a whole text.
+    structured: BTreeMap<String, String>,
 }
 
 impl Secrets {
-    /// A secret value with its structure: of a JSON document, each text is a secret. Returns what replaces it.
+    /// A secret value with its structure: of a JSON document, each text is a secret, and so are long numbers and names that no schema has. Returns
+    /// what replaces it.
     pub(crate) fn value(&mut self, value: &str, shortest: usize) -> String {
         if value.is_empty() {
             return String::new();
         }
         if let Some(mut parsed @ (Json::Map(_) | Json::List(_))) = Json::parse(value) {
-            each_text(&mut parsed, &mut |text| *text = self.value(text, shortest));
-            return parsed.to_string();
+            self.parts(&mut parsed, shortest);
+            let shown = parsed.to_string();
+            if value.len() >= shortest.max(SHORTEST_CREDENTIAL) {
+                self.values.insert(value.to_owned());
+                self.structured.insert(STANDARD.encode(value), STANDARD.encode(&shown));
+                self.structured.insert(value.to_owned(), shown.clone());
+            }
+            return shown;
         }
         for value in [value, value.trim_end()] {
             if value.len() >= shortest {
@@ -107,6 +127,26 @@ impl Secrets {
             }
         }
         placeholder(value.as_bytes())
+    }
+
+    /// Learns the parts of a secret, and replaces them.
+    fn parts(&mut self, json: &mut Json, shortest: usize) {
+        match json {
+            Json::Text(text) => *text = self.value(text, shortest),
+            Json::Number(number) if digits(number) >= shortest.max(SHORTEST_CREDENTIAL) => {
+                *json = self.value(&number.to_string(), shortest).into();
+            }
+            Json::List(items) => items.iter_mut().for_each(|item| self.parts(item, shortest)),
+            Json::Map(fields) => {
+                for (name, value) in fields {
+                    if name.len() >= shortest && !is_of_schema(name) {
+                        *name = self.value(name, shortest);
+                    }
+                    self.parts(value, shortest);
+                }
+            }
+            _ => {}
+        }
     }
 
     /// The value of a header with a credential. Returns what replaces it.
@@ -159,6 +199,12 @@ impl Secrets {
                 for (name, value) in fields {
                     match value {
                         Json::Text(text) if is_credential(name) => *text = self.value(text, SHORTEST_CREDENTIAL),
+                        // Shorter numbers are everywhere, and times are no secrets.
+                        Json::Number(number)
+                            if digits(number) >= SHORTEST && is_credential(name) && !name.contains("xpire") =>
+                        {
+                            *value = self.value(&number.to_string(), SHORTEST).into();
+                        }
                         other => self.named(other),
                     }
                 }
@@ -167,11 +213,15 @@ impl Secrets {
         }
     }
 
-    /// Replaces secrets in a document: first the values of all Secrets in it, then their copies, and those of the known secrets.
-    pub(crate) fn hide(mut self, document: &mut Json, known: &KnownSecrets) {
-        self.hide_secrets(document);
+    /// Replaces secrets in a recording: first the values of all Secrets in it, then their copies, and those of the known secrets.
+    ///
+    /// * `part_at` - of a path such as `request.object`. A document has no other parts.
+    pub(crate) fn hide(mut self, recording: &mut Json, part_at: &dyn Fn(&str) -> Part, known: &KnownSecrets) {
+        self.hide_secrets(recording);
         let own = self.fingerprints();
-        replace(document, &|text: &str| known.hide_with(&own, text));
+        let structured = |text: &str| self.structured.get(text).cloned();
+        let with = |text: &str| known.hide_with(&own, structured(text).as_deref().unwrap_or(text));
+        replace(recording, "", part_at, &with);
     }
 
     /// Bytes without secrets.
@@ -288,15 +338,44 @@ fn each_text(json: &mut Json, of: &mut dyn FnMut(&mut String)) {
     }
 }
 
-/// Replaces all texts and names of fields.
-fn replace(json: &mut Json, with: &dyn Fn(&str) -> String) {
+/// The digits of a number.
+fn digits(number: &serde_json::Number) -> usize {
+    number.to_string().bytes().filter(u8::is_ascii_digit).count()
+}
+
+/// Whether a name may be of a schema: such names consist of words. A word with digits is short.
+fn is_of_schema(name: &str) -> bool {
+    let is_word = |word: &str| word.len() < SHORTEST || word.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let separated = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./: ".contains(&byte);
+    name.bytes().all(separated) && name.split(|char: char| !char.is_ascii_alphanumeric()).all(is_word)
+}
+
+/// Replaces texts, and in documents names of fields, and numbers that are a secret.
+fn replace(json: &mut Json, path: &str, part_at: &dyn Fn(&str) -> Part, with: &dyn Fn(&str) -> String) {
+    let part = part_at(path);
     match json {
+        _ if part == Part::Words => {}
         Json::Text(text) => *text = with(text),
-        Json::List(items) => items.iter_mut().for_each(|item| replace(item, with)),
+        Json::Number(number) if part == Part::Document && digits(number) >= SHORTEST => {
+            let hidden = with(&number.to_string());
+            if hidden.len() == PLACEHOLDER.len() + DIGITS && hidden.starts_with(PLACEHOLDER) {
+                *json = hidden.into();
+            }
+        }
+        Json::List(items) => items.iter_mut().for_each(|item| replace(item, path, part_at, with)),
+        Json::Map(fields) if part == Part::Document => {
+            for (name, value) in fields {
+                // A secret that is such a word is none where fields have that name.
+                if !PARTS.contains(&name.as_str()) {
+                    *name = with(name);
+                }
+                replace(value, path, part_at, with);
+            }
+        }
         Json::Map(fields) => {
             for (name, value) in fields {
-                *name = with(name);
-                replace(value, with);
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                replace(value, &path, part_at, with);
             }
         }
         _ => {}
@@ -311,7 +390,7 @@ mod tests {
 
     fn hidden(secrets: Secrets, document: &str) -> String {
         let mut document = Json::parse(document).unwrap();
-        secrets.hide(&mut document, &KnownSecrets::off());
+        secrets.hide(&mut document, &|_| Part::Document, &KnownSecrets::off());
         document.to_string()
     }
 
@@ -331,6 +410,31 @@ mod tests {
         assert!(!hidden.contains("ss w") && !hidden.contains("ss%20w"), "{hidden}");
         assert_eq!(hidden.matches(&shown).count(), 6, "{hidden}");
         assert!(hidden.contains(&STANDARD.encode(&shown)), "{hidden}");
+    }
+
+    /// The outputs of `json.Marshal`, `json.dumps`, `encodeURIComponent`, `quote`, `PathEscape`, `QueryEscape` and `URLSearchParams`.
+    #[test]
+    fn a_secret_has_the_same_placeholder_in_the_spellings_of_every_language() {
+        let value = "a&b<c ä!/'1*~😀";
+        let spellings = [
+            r"a\u0026b\u003cc ä!/'1*~😀",
+            r"a\\u0026b\\u003cc ä!/'1*~😀",
+            r"a&b<c \u00e4!/'1*~\ud83d\ude00",
+            r"a&b<c \\u00e4!/'1*~\\ud83d\\ude00",
+            "a%26b%3Cc%20%C3%A4!%2F'1*~%F0%9F%98%80",
+            "a%26b%3Cc%20%C3%A4%21/%271%2A~%F0%9F%98%80",
+            "a&b%3Cc%20%C3%A4%21%2F%271%2A~%F0%9F%98%80",
+            "a%26b%3Cc+%C3%A4%21%2F%271%2A~%F0%9F%98%80",
+            "a%26b%3Cc+%C3%A4%21%2F%271*%7E%F0%9F%98%80",
+            "a%26b%3cc%20%c3%a4%21%2f%271%2a~%f0%9f%98%80",
+            "a%26b%3cc+%c3%a4%21%2f%271%2a~%f0%9f%98%80",
+        ];
+        for spelling in spellings {
+            let mut secrets = Secrets::default();
+            let shown = secrets.value(value, SHORTEST);
+            let document = Json::from(format!("x{spelling}y")).to_string();
+            assert_eq!(hidden(secrets, &document), format!("\"x{shown}y\""), "{spelling}");
+        }
     }
 
     #[test]
@@ -377,6 +481,33 @@ mod tests {
     }
 
     #[test]
+    fn numbers_and_names_in_a_structured_secret_are_secrets_unless_they_are_short_or_of_a_schema() {
+        let mut secrets = Secrets::default();
+        let value =
+            r#"{"pin":123456789,"port":5432,"client_x509_cert_url":"canary-of-a-url","550e8400e29b":["yes",true]}"#;
+        let shown = secrets.value(value, SHORTEST);
+        let parsed = Json::parse(&shown).unwrap();
+        let Some(Json::Text(pin)) = parsed.get("pin") else { panic!("{shown}") };
+        assert!(pin.starts_with(PLACEHOLDER) && shown.contains(r#""port":5432"#), "{shown}");
+        assert!(
+            shown.contains(r#""client_x509_cert_url":"oarlock-secret-"#) && !shown.contains("550e8400e29b"),
+            "{shown}"
+        );
+        let document = serde_json::json!({
+            "copy": value, "base64": STANDARD.encode(value), "said": format!("it is {value}"),
+            "number": 123_456_789, "another": 1_234_567_890, "in": "pin 123456789", "of": {"550e8400e29b": 1},
+        });
+        let hidden = Json::parse(&hidden(secrets, &document.to_string())).unwrap();
+        assert_eq!(hidden.text_of("copy"), Some(shown.as_str()));
+        assert_eq!(hidden.text_of("base64"), Some(STANDARD.encode(&shown).as_str()));
+        assert_eq!(hidden.text_of("said"), Some(format!("it is {}", placeholder(value.as_bytes())).as_str()));
+        assert_eq!(hidden.text_of("number"), Some(pin.as_str()));
+        assert_eq!(hidden.text_of("in"), Some(format!("pin {pin}").as_str()));
+        let hidden = hidden.to_string();
+        assert!(hidden.contains(r#""another":1234567890"#) && !hidden.contains("550e8400e29b"), "{hidden}");
+    }
+
+    #[test]
     fn credentials_in_headers_bodies_and_queries_are_learned() {
         let mut secrets = Secrets::default();
         assert!(secrets.header("Bearer canary-token").starts_with("Bearer oarlock-secret-"));
@@ -387,6 +518,8 @@ mod tests {
             secrets.body(r#"{"auth":{"password":"xyz","user":"admin"},"access_token":"canary-access"}"#).unwrap();
         assert!(!body.contains("xyz") && body.contains("admin"), "{body}");
         assert_eq!(secrets.body(r#"{"user": "admin"}"#), None);
+        let pin = secrets.body(r#"{"password":987654321,"token_ttl":3600,"token_expires":1764297283}"#).unwrap();
+        assert!(!pin.contains("987") && pin.contains("3600") && pin.contains("1764297283"), "{pin}");
         secrets.body("client_secret=canary-form&x=1");
         let text = r#"["canary-token","canary-basic","canary-session","canary%2Fquery","canary/query","canary-access","canary-form"]"#;
         let hidden = hidden(secrets, text);

@@ -1,6 +1,6 @@
 //! Services that a plugin asks over HTTP: records that stay, crashes between two writes, and the description of Neutron.
 
-use super::{Seeded, check};
+use super::{Bug, Seeded, check};
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use oarlock::cases::StubText;
@@ -14,18 +14,20 @@ use std::fs;
 /// A record of a service stays when its object goes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_record_that_stays_is_found() -> Result<()> {
-    Seeded::with_service()?.finds("leaks-external", "leftovers", (6, 0)).await
+    Seeded::with_service()?.finds(LEAKS).await
 }
 
 /// A host that crashes between the creation of a record and the note of its id leaves a second record.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "second tier: a minute"]
 async fn a_record_that_a_crash_doubles_is_found() -> Result<()> {
-    Seeded::with_service()?.finds("creates-twice", "faults", CRASHES).await
+    Seeded::with_service()?.finds(DOUBLES).await
 }
 
-/// Cases of which one crashes after a create.
-const CRASHES: (u32, u64) = (6, 0);
+const LEAKS: Bug = ("leaks-external", "leftovers", 6);
+/// One of the cases crashes after a create.
+const DOUBLES: Bug = ("creates-twice", "faults", 6);
+pub(super) const BUGS: [Bug; 2] = [LEAKS, DOUBLES];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_plugin_with_a_service_and_without_a_bug_raises_no_alarm() -> Result<()> {
@@ -37,7 +39,7 @@ async fn the_report_with_services_depends_on_the_seed_alone() -> Result<()> {
     let mut reports = Vec::new();
     for _ in 0..2 {
         let seeded = Seeded::with_service()?;
-        let told = seeded.check("leaks-external", (2, 0)).await?;
+        let told = seeded.check("leaks-external", 2).await?;
         ensure!(told.code == Some(1), "{}{}", told.stdout, told.stderr);
         reports.push((told.stdout, fs::read_to_string(seeded.findings("leaks-external").join("leftovers.yaml"))?));
     }

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# The end-to-end tests of kopf and kr8s, as their packages on PyPI bring them, and the integration tests of the JavaScript client, on the embedded
-# API server and on a real control plane where its programs are (control-plane.sh). Prints a line for each run, and the tests that pass on the
-# real one alone. Minutes: most tests that fail wait for Pods that run.
+# The end-to-end tests of kopf and kr8s, as their packages on PyPI bring them, and those of the JavaScript and the official Python client, on the
+# embedded API server and on a real control plane where its programs are (control-plane.sh). Prints a line for each run, and the tests that pass
+# on the real one alone. Minutes: most tests that fail wait for Pods that run.
 #
-#   run.sh [SUITE…]      kopf, kr8s, client-node
+#   run.sh [SUITE…]      kopf, kr8s, client-node, python [default: those whose tests are there]
 #
 # PYTHON is a Python with the packages of suites.txt; OARLOCK_BIN is the program. CLIENT_NODE is a checkout of
-# github.com/kubernetes-client/javascript, for its tests; without it, git clones one. kubectl and openssl are on PATH, and for client-node npm.
+# github.com/kubernetes-client/javascript, for its tests; without it, git clones one. PYTHON_CLIENT is a checkout of
+# github.com/kubernetes-client/python: python needs it. kubectl and openssl are on PATH, and for client-node npm.
 # LOGS is a folder for the logs of the suites and servers; without it they are deleted.
 set -euo pipefail
 fail() { printf '%s\n' "$*" >&2; exit 1; }
@@ -15,6 +16,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 python=$(absolute "${PYTHON:-python3}")
 oarlock=$(absolute "${OARLOCK_BIN:-$root/target/debug/oarlock}")
 checkout=${CLIENT_NODE:+$(cd "$CLIENT_NODE" && pwd)}
+python_client=${PYTHON_CLIENT:+$(cd "$PYTHON_CLIENT" && pwd)}
 logs=${LOGS:+$(mkdir -p "$LOGS" && cd "$LOGS" && pwd)}
 cd "$root"
 here=$PWD/tests/clients plane=$PWD/tests/kubernetes/control-plane.sh
@@ -48,11 +50,17 @@ for cluster in "${clusters[@]}"; do
 done
 
 suite() { # NAME VERSION CLUSTER ARGUMENTS…
-  local name=$1 version=$2 cluster=$3 home=$work/home-$1-$3 rc=0; shift 3
+  local name=$1 version=$2 cluster=$3; shift 3
   [ -d "$work/$name-$version" ] || {
     "$python" -m pip download --quiet --no-deps --no-binary :all: --dest "$work" "$name==$version"
     tar -xzf "$work/$name-$version.tar.gz" -C "$work"
   }
+  tests "$name" "$version" "$cluster" "$@"
+}
+
+# Runs the tests in the folder NAME-VERSION.
+tests() { # NAME VERSION CLUSTER ARGUMENTS…
+  local name=$1 version=$2 cluster=$3 home=$work/home-$1-$3 rc=0; shift 3
   mkdir -p "$home/.kube"
   cp "$work/$cluster.kubeconfig" "$home/.kube/config"
   (cd "$work/$name-$version" && PATH=$(dirname "$(command -v "$python")"):$PATH HOME=$home KUBECONFIG=$home/.kube/config CLUSTER_KUBECONFIG=$home/.kube/config PYTHONPATH=$here/stand_ins:$work/fixed \
@@ -85,6 +93,21 @@ client_node() { # VERSION CLUSTER
   printf 'client-node %s, %s: %s\n' "$version" "$cluster" "$(paste -sd ' ' "$work/client-node-$cluster.log")"
 }
 
+# The tests are not in the package on PyPI. They lie in a copy of it.
+python_tests() { # CLUSTER
+  local version package
+  package=$("$python" -c 'import kubernetes, os; print(os.path.dirname(kubernetes.__file__))' 2>/dev/null) || fail "python: $python has no package kubernetes"
+  version=$("$python" -c 'import kubernetes; print(kubernetes.__version__)')
+  [ -d "$work/python-$version" ] || {
+    mkdir "$work/python-$version"
+    cp -r "$package" "$work/python-$version/kubernetes"
+    cp -r "$python_client/kubernetes/e2e_test" "$work/python-$version/kubernetes"
+  }
+  # These run programs in Pods.
+  tests python "$version" "$1" --timeout 120 kubernetes/e2e_test \
+    -k 'not (TestClient and (test_pod_apis or test_pod_exec or test_exit_code or test_portforward))'
+}
+
 # oscrypto 1.3.0 does not read the versions of OpenSSL whose last number has two digits (3.0.19); its repository does.
 if oscrypto=$("$python" -c 'import importlib.util, os; print(os.path.dirname(importlib.util.find_spec("oscrypto").origin))' 2>/dev/null); then
   mkdir "$work/fixed"
@@ -93,14 +116,17 @@ if oscrypto=$("$python" -c 'import importlib.util, os; print(os.path.dirname(imp
   sed -i.bak 's/\\\\d\[a-z\]/\\\\d+[a-z]/' "$work"/fixed/oscrypto/_openssl/_libcrypto_c*.py
 fi
 
-[ $# -gt 0 ] || set -- kopf kr8s client-node
+[ $# -gt 0 ] || set -- kopf kr8s client-node ${python_client:+python}
 for name; do
+  [ "$name" != python ] || [ -d "$python_client/kubernetes/e2e_test" ] \
+    || fail "python: PYTHON_CLIENT must name a checkout of github.com/kubernetes-client/python, for its kubernetes/e2e_test"
   for cluster in "${clusters[@]}"; do
     case $name in
       kopf) suite kopf 1.45.2 "$cluster" --timeout 60 --only-e2e tests/e2e ;;
       kr8s) suite kr8s 0.20.15 "$cluster" --timeout 12 kr8s ;;
       client-node) client_node 1.4.0 "$cluster" ;;
-      *) echo "no suite $name: kopf, kr8s, client-node" >&2; exit 2 ;;
+      python) python_tests "$cluster" ;;
+      *) echo "no suite $name: kopf, kr8s, client-node, python" >&2; exit 2 ;;
     esac
   done
   [ ! -f "$work/$name-real.passed" ] || comm -13 "$work/$name-embedded.passed" "$work/$name-real.passed" | sed 's/^/  real alone: /'

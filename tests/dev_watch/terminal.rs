@@ -1,8 +1,8 @@
 //! The view in a pseudoterminal of `script`, read by the terminal emulator of the crate vt100.
 
 use super::{OBJECT, copied_project};
-use anyhow::{Result, ensure};
-use oarlock_tests::harness::{Process, SOON, eventually, oarlock_binary};
+use anyhow::{Context, Result, ensure};
+use oarlock_tests::harness::{Process, SOON, eventually, misfit_version, oarlock_binary};
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -124,6 +124,57 @@ async fn the_view_shows_the_plugin_and_leaves_the_terminal_in_order_after_ctrl_c
     terminal.is_left_with("").await?;
     // The terminal is in order before the host has stopped.
     terminal.stopped_by_its_log().await
+}
+
+/// The lines of a section of the view.
+fn section(screen: &str, title: &str) -> Vec<String> {
+    let lines = screen.lines().skip_while(|line| *line != title).skip(1);
+    lines.take_while(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+/// `12:00:00  success      3.1 ms  misfit 1  ConfigMap default/a`: whether it is of a version with a result.
+fn is_reconcile(line: &str, result: &str, version: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [time, found, took, "ms", "misfit", of, "ConfigMap", "default/a"] = words.as_slice() else { return false };
+    let timed = time.split(':').filter(|part| part.len() == 2 && part.parse::<u8>().is_ok()).count() == 3;
+    timed && took.parse::<f64>().is_ok_and(|took| took > 0.0) && (*found, *of) == (result, version)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_view_shows_results_durations_and_errors_in_the_words_of_the_author() -> Result<()> {
+    let terminal = Terminal::start(&dev()?)?;
+    let reconciles = async |result: &str, version: &str| {
+        eventually(SOON, result, async || {
+            let screen = terminal.screen()?.screen().contents();
+            let found = section(&screen, "last reconciles");
+            ensure!(
+                found.iter().any(|line| is_reconcile(line, result, version)),
+                "{screen}\n{}",
+                terminal.script.tail()
+            );
+            Ok(())
+        })
+        .await
+    };
+    reconciles("success", "1").await?;
+    // The code of this version returns the text as an error.
+    fs::write(terminal.path("versions/2"), misfit_version("2", "transient")?)?;
+    fs::write(terminal.path("project/source"), "2")?;
+    reconciles("error", "2").await?;
+    eventually(SOON, "the error", async || {
+        let screen = terminal.screen()?.screen().contents();
+        let errors = section(&screen, "last errors");
+        let told = errors.iter().find(|line| line.contains("misfit fails as told")).with_context(|| screen.clone())?;
+        ensure!(told.contains("reconcile failed") && told.contains("ConfigMap default/a"), "{told}");
+        Ok(())
+    })
+    .await?;
+    // The newest comes first.
+    let screen = terminal.screen()?.screen().contents();
+    let newest = section(&screen, "last reconciles").into_iter().next().context("no reconcile")?;
+    ensure!(is_reconcile(&newest, "error", "2"), "{screen}");
+    terminal.types("\x03")?;
+    terminal.is_left_with("").await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -221,6 +221,18 @@ impl Neutron {
         Ok(())
     }
 
+    /// The emulator's journal: the newest requests that reached it, oldest first, each with `number`, `method` and `path`.
+    ///
+    /// # Errors
+    ///
+    /// The server is not the emulator.
+    pub async fn journal(&self) -> Result<Vec<Value>> {
+        ensure!(!self.is_external(), "a real Neutron has no journal");
+        let answer = self.client.json(Method::GET, "/_journal", &[], &Value::Null).await?;
+        ensure!(answer.status.is_success(), "{}: {}", answer.status, answer.text());
+        answer.json()?.as_array().cloned().context("no list")
+    }
+
     async fn items(&self, collection: &str, query: &str) -> Result<Vec<Value>> {
         let answer = self.call(Method::GET, &format!("/v2.0/{collection}{query}"), &Value::Null).await?;
         answer

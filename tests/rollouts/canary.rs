@@ -9,7 +9,7 @@ use crate::plugin_objects::events::event;
 use anyhow::{Context, Result, ensure};
 use http::{Method, StatusCode};
 use oarlock_tests::harness::{
-    Action, Grant, Rule, SOON, World, eventually, misfit_version, oarlock, steady, text, with_world,
+    Action, Grant, Rule, SOON, World, eventually, misfit_version, misfit_with, oarlock, steady, text, with_world,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -243,6 +243,119 @@ async fn a_canary_creates_nothing_that_the_grant_does_not_let_it_delete_again() 
     .await
 }
 
+/// Somebody else's objects, of which the candidate takes further fields with each write, by applies and merge patches.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_of_somebody_else_that_a_canary_wrote_several_times_is_as_before_the_first_write() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        let theirs = ["o0-applied", "o0-patched"];
+        for name in theirs {
+            let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"x": "theirs", "y": "theirs"},
+                "metadata": {"name": name, "labels": {"a": "theirs"}}});
+            world.cluster.create(&super::config_maps(&world), &object).await?;
+        }
+        let read = async |name: &str| {
+            let object = world.cluster.get(&format!("{}/{name}", super::config_maps(&world))).await?;
+            object.context("it is gone")
+        };
+        objects(&world, 1, 0).await?;
+        started(&world, "blind", 1, &json!({"canary": {"percent": 100, "for": "1h"}})).await?;
+        world.plugins.file("misfit.wasm", &misfit_version("two", "meddles")?)?;
+        let written = async |value: &str| {
+            eventually(SOON, &format!("all writes with the value {value}"), || async {
+                let (applied, patched) = (read("o0-applied").await?, read("o0-patched").await?);
+                ensure!(applied["data"] == json!({"x": value, "y": value}), "{applied:#}");
+                ensure!(patched["data"] == json!({"x": value, "y": "theirs"}), "{patched:#}");
+                ensure!(patched["metadata"]["labels"] == json!({"a": "misfit", "b": "misfit"}), "{patched:#}");
+                Ok(())
+            })
+            .await
+        };
+        written("first").await?;
+        let path = format!("{}/o0", super::config_maps(&world));
+        world.cluster.merge_patch(&path, &json!({"data": {"value": "second"}})).await?;
+        written("second").await?;
+        command(&world, "abort").await?;
+        eventually(SOON, "no journal", || async {
+            ensure!(journals(&world).await? == 0);
+            Ok(())
+        })
+        .await?;
+        for name in theirs {
+            let now = read(name).await?;
+            ensure!(now["data"] == json!({"x": "theirs", "y": "theirs"}), "{now:#}");
+            ensure!(now["metadata"]["labels"] == json!({"a": "theirs"}), "{now:#}");
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// Nothing would undo a write about an object that only the candidate reconciles.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_canary_leaves_objects_alone_that_only_the_candidate_reconciles() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        let secrets = format!("/api/v1/namespaces/{}/secrets", world.namespace);
+        for name in ["s0", "s1"] {
+            let secret = json!({"apiVersion": "v1", "kind": "Secret", "data": {"value": "Zmlyc3Q="},
+                "metadata": {"name": name, "labels": {"misfit": "true"}}});
+            world.cluster.create(&secrets, &secret).await?;
+        }
+        objects(&world, 3, 0).await?;
+        let steps = json!({"canary": {"percent": 100, "for": "1h"}});
+        started(&world, "blind", 3, &steps).await?;
+        let before = children(&world).await?;
+        let verbs = ["get", "list", "watch", "create", "patch", "delete"];
+        let wider = grant(&world, &steps)?.rule_in(&world.namespace, "", &["secrets"], &verbs).cleanup();
+        world.plugins.grant("misfit", &wider)?;
+        world.plugins.file("misfit.wasm", &wider_version("two")?)?;
+        let shown = rollout(&world, "a canary of every object", |shown| {
+            shown["compared"]["objects"].as_u64().zip(shown["held"].as_u64()).is_some_and(|(of, held)| of + held == 5)
+        })
+        .await?;
+        eventually(SOON, "the objects of both versions", || async {
+            ensure!(marked(&world).await? >= 3 && extras(&world).await?.len() >= 3);
+            Ok(())
+        })
+        .await?;
+        command(&world, "abort").await?;
+        restored(&world, &before).await?;
+        for object in objects_with_finalizers(&world, &secrets).await? {
+            anyhow::bail!("a finalizer is left: {object:#}");
+        }
+        ensure!(
+            text(&shown, "/heldObjects/0/reason").contains("the version that runs does not reconcile it"),
+            "{shown}"
+        );
+        // Promoted, the version has them.
+        world.plugins.file("misfit.wasm", &wider_version("three")?)?;
+        eventually(SOON, "the promotion", || async {
+            let _ = command(&world, "promote").await;
+            ensure!(marked(&world).await? == 5 && journals(&world).await? == 0);
+            Ok(())
+        })
+        .await
+    })
+    .await
+}
+
+/// A version that reconciles Secrets, too, and has cleanup.
+fn wider_version(version: &str) -> Result<Vec<u8>> {
+    misfit_with(version, "marked", |manifest| {
+        manifest["cleanup"] = json!(true);
+        let secrets = json!({"version": "v1", "kind": "Secret", "labelSelector": "misfit=true"});
+        manifest["primaries"].as_array_mut().into_iter().for_each(|all| all.push(secrets.clone()));
+        manifest["permissions"][0]["resources"] = json!(["configmaps", "secrets"]);
+    })
+}
+
+/// The Secrets and ConfigMaps with a finalizer.
+async fn objects_with_finalizers(world: &World, secrets: &str) -> Result<Vec<serde_json::Value>> {
+    let mut all = world.cluster.list(secrets).await?;
+    all.extend(world.cluster.list(&super::config_maps(world)).await?);
+    all.retain(|object| object.pointer("/metadata/finalizers").is_some());
+    Ok(all)
+}
+
 /// Another file, or another grant, takes the place of the candidate.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_newer_file_ends_a_rollout_and_begins_its_own() -> Result<()> {
@@ -262,17 +375,12 @@ async fn a_newer_file_ends_a_rollout_and_begins_its_own() -> Result<()> {
         runs(&world, "one").await?;
         restored(&world, &before).await?;
         // A version that drops to a grant without a rollout runs at once.
-        world.plugins.grant("misfit", &grant_without(&world))?;
+        world.plugins.grant("misfit", &super::grant_without_rollout(&world))?;
         world.plugins.file("misfit.wasm", &misfit_version("four", "marked")?)?;
         runs(&world, "four").await?;
         Ok(())
     })
     .await
-}
-
-fn grant_without(world: &World) -> Grant {
-    let verbs = ["get", "list", "watch", "create", "patch", "delete"];
-    Grant::nothing().rule_in(&world.namespace, "", &["configmaps"], &verbs)
 }
 
 /// An undo takes effect at once.

@@ -3,7 +3,7 @@
 use super::{aborted, children, command, extras, journals, marked, objects, rollout, settled, start, started};
 use crate::plan::ALONE;
 use anyhow::{Result, ensure};
-use oarlock_tests::harness::{SOON, World, eventually, misfit_version, text, with_world};
+use oarlock_tests::harness::{SOON, World, eventually, misfit_version, misfit_with, text, with_world};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,8 +51,52 @@ async fn a_version_that_had_no_object_yet_comes_first_after_a_crash() -> Result<
     .await
 }
 
+/// The next host learns of the canary from its journals only.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_canary_is_undone_after_a_crash_also_if_the_grant_has_no_rollout_any_more() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, 5, 0).await?;
+        started(&world, "blind", 5, &json!({"canary": {"percent": 100, "for": "1h"}})).await?;
+        let before = children(&world).await?;
+        world.plugins.file("misfit.wasm", &misfit_version("two", "marked")?)?;
+        rollout(&world, "writes of the candidate", |shown| shown["compared"]["objects"] == 5).await?;
+        world.kill_host().await?;
+        ensure!(journals(&world).await? > 0, "no journal");
+        world.plugins.grant("misfit", &super::grant_without_rollout(&world))?;
+        world.plugins.file("misfit.wasm", &misfit_version("one", "blind")?)?;
+        start(&world).await?;
+        super::restored(&world, &before).await
+    })
+    .await
+}
+
+/// The version that comes next reconciles only some of the objects of a canary.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_canary_is_undone_also_about_objects_that_the_next_version_does_not_reconcile() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, 5, 0).await?;
+        started(&world, "blind", 5, &json!({"canary": {"percent": 100, "for": "1h"}})).await?;
+        let before = children(&world).await?;
+        world.plugins.file("misfit.wasm", &misfit_version("two", "marked")?)?;
+        rollout(&world, "writes of the candidate", |shown| shown["compared"]["objects"] == 5).await?;
+        world.kill_host().await?;
+        ensure!(journals(&world).await? > 0, "no journal");
+        let secrets = misfit_with("three", "blind", |manifest| {
+            manifest["primaries"] = json!([{"version": "v1", "kind": "Secret", "labelSelector": "misfit=true"}]);
+            manifest["permissions"][0]["resources"] = json!(["configmaps", "secrets"]);
+        })?;
+        let verbs = ["get", "list", "watch", "create", "patch", "delete"];
+        let grant = super::grant_without_rollout(&world).rule_in(&world.namespace, "", &["secrets"], &verbs);
+        world.plugins.grant("misfit", &grant)?;
+        world.plugins.file("misfit.wasm", &secrets)?;
+        start(&world).await?;
+        super::restored(&world, &before).await
+    })
+    .await
+}
+
 /// Promotes a version by hand, as soon as it is rolled out: no share ends by itself before a kill.
-async fn promoted(world: &World, version: &str) -> Result<()> {
+pub(super) async fn promoted(world: &World, version: &str) -> Result<()> {
     eventually(2 * SOON, &format!("version {version}"), || async {
         let entry = super::plugin(world).await?;
         if text(&entry, "/next/version") == version {

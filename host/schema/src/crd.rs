@@ -1,7 +1,7 @@
 //! CustomResourceDefinitions: parsing, defaulting, and the facts a server needs to serve objects.
 
-mod field_path;
 mod empty;
+mod field_path;
 mod fields;
 mod list_types;
 mod rules;

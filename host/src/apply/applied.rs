@@ -158,6 +158,19 @@ pub(super) fn owned_of(object: &Object, live: &Value, manager: &str, subresource
     Some(part)
 }
 
+/// The parts of `live` that `manager` owns, by apply and by updates, without those of subresources.
+#[must_use]
+pub fn owned_parts(object: &Object, live: &Value, manager: &str) -> Vec<Value> {
+    let entries = object.managed().and_then(|managed| serde_json::from_str::<Vec<Value>>(managed).ok());
+    let of_manager = |entry: &Value| {
+        let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default();
+        text("manager") == manager && text("subresource").is_empty()
+    };
+    let sets = entries.unwrap_or_default().into_iter().filter(of_manager);
+    let sets = sets.filter_map(|entry| FieldSet::from_json(entry.get("fieldsV1")?).ok());
+    sets.map(|set| oarlock_merge::fields::extract(live, &set, None)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

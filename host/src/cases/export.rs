@@ -1,7 +1,9 @@
 //! From a record of the host to the case that replays it.
 
 use super::answers::Answers;
+use super::format::part_at;
 use crate::api::{GroupVersionKind, ObjectKey};
+use crate::apply::Change;
 use crate::controller::{Record, Results};
 use crate::plugin::Request;
 use crate::plugin::tape::{Found, Listed, Phase, Read, ReadFailure, Recorded, Seen, SendFailure, Sent, Tape, Ticks};
@@ -74,7 +76,7 @@ fn hidden_case(record: &Record) -> Result<Option<(String, Json)>, ExportError> {
     }
     let recorded = record.tape.recorded();
     let Some(request) = &recorded.request else { return Ok(None) };
-    let mut export = Export { secrets: Secrets::default(), known, hides_random: writes_secret(&record.results) };
+    let mut export = Export { secrets: Secrets::default(), known, hides_random: writes_secrets(record) };
     let before = before(&recorded);
     let missing = recorded.served > before.len();
     let earlier: Vec<Json> = before.iter().filter_map(|tape| export.earlier(tape)).collect();
@@ -94,7 +96,7 @@ fn hidden_case(record: &Record) -> Result<Option<(String, Json)>, ExportError> {
     let name = format!("{}-{}", record.key.to_string().replace('/', "-"), request.correlation_id);
     // The next reconcile of the instance needs the tape for a moment.
     drop(recorded);
-    export.secrets.hide(&mut case, known);
+    export.secrets.hide(&mut case, &part_at, known);
     Ok(Some((name, case)))
 }
 
@@ -119,10 +121,16 @@ fn before(recorded: &Recorded) -> Vec<Arc<Tape>> {
     tapes
 }
 
-/// Whether the plugin wrote a Secret, whose values may come from random numbers.
-fn writes_secret(results: &Results) -> bool {
-    let documents = results.outcome.iter().flat_map(|outcome| &outcome.changes).filter_map(|change| change.document());
-    documents.into_iter().any(|document| document.get("kind").and_then(Value::as_str) == Some("Secret"))
+/// Whether a random number of the record, or of those before it, may be in a Secret. In the memory of a reused instance it may come into a
+/// Secret that another reconcile writes.
+fn writes_secrets(record: &Record) -> bool {
+    let writes_one = |change: &Change| match change {
+        Change::Patch { target, .. } => target.kind.is_secret(),
+        _ => change.document().and_then(|document| document.get("kind")).and_then(Value::as_str) == Some("Secret"),
+    };
+    let may_write_one = || ["create", "patch"].iter().any(|verb| record.grants.allows_some(verb, "", "secrets", None));
+    record.results.outcome.iter().flat_map(|outcome| &outcome.changes).any(writes_one)
+        || record.grants.limits().instance_reuses > 0 && may_write_one()
 }
 
 /// Bytes that have nothing to do with the secret ones that they replace.
@@ -439,19 +447,20 @@ fn list_of(kind: &GroupVersionKind, listed: &Listed) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::apply::{ObjectRef, PatchKind, Precondition};
     use crate::grants::Grants;
+    use crate::plugin::Outcome;
     use crate::plugin::tape::TapeRoom;
+    use serde_json::json;
 
-    #[test]
-    fn a_record_of_a_plugin_that_saw_too_many_secrets_becomes_no_case() {
+    fn record(grants: Grants, results: Results) -> Record {
         let (kind, key) = (GroupVersionKind::new("", "v1", "ConfigMap"), ObjectKey::new("n", "a"));
-        let secrets = Arc::new(KnownSecrets::default());
-        let record = Record {
+        Record {
             plugin: "p".to_owned(),
             version: "1".to_owned(),
             digest: "d".to_owned(),
-            grants: Arc::new(Grants::none()),
-            secrets: Arc::clone(&secrets),
+            grants: Arc::new(grants),
+            secrets: Arc::default(),
             kind: kind.clone(),
             key: key.clone(),
             at: jiff::Timestamp::now(),
@@ -461,8 +470,14 @@ mod tests {
             cause: None,
             written: None,
             tape: Tape::new(&TapeRoom::new(1 << 20), &Arc::new(Request::of(kind, key))),
-            results: Results::default(),
-        };
+            results,
+        }
+    }
+
+    #[test]
+    fn a_record_of_a_plugin_that_saw_too_many_secrets_becomes_no_case() {
+        let record = record(Grants::none(), Results::default());
+        let secrets = Arc::clone(&record.secrets);
         // Another reconcile read it, of which nothing is recorded.
         secrets.learn_secret(r#"{"apiVersion":"v1","kind":"Secret","stringData":{"a":"a-known-value"}}"#);
         let case = recorded_case(&record).unwrap().unwrap();
@@ -474,5 +489,105 @@ mod tests {
         let refused = recorded_case(&record).unwrap_err().to_string();
         assert!(refused.starts_with("plugin p saw more secrets"), "{refused}");
         assert!(recorded_states(&record).is_none());
+    }
+
+    /// The recorded random numbers of a case, in hexadecimal digits.
+    fn random(record: &Record) -> [Value; 2] {
+        let case: Value = serde_saphyr::from_str(&recorded_case(record).unwrap().unwrap().text).unwrap();
+        ["/random/0", "/before/0/random/0"].map(|path| case.pointer(path).cloned().unwrap_or_default())
+    }
+
+    #[test]
+    fn a_random_number_that_may_be_in_a_secret_is_in_no_case() {
+        let grant = |resource: &str, verbs: &[&str], reuses: u32| {
+            let rule = json!({"apiGroups": [""], "resources": [resource], "verbs": verbs});
+            let grant = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginGrant", "permissions": [rule],
+                "limits": {"instanceReuses": reuses}});
+            Grants::new(&serde_json::from_value(grant).unwrap(), std::path::Path::new("")).unwrap()
+        };
+        let patch = |kind: &str, patch: Value| Change::Patch {
+            target: ObjectRef { kind: GroupVersionKind::new("", "v1", kind), key: ObjectKey::new("n", "b") },
+            kind: if patch.is_array() { PatchKind::Json } else { PatchKind::Merge },
+            patch,
+            subresource: String::new(),
+            precondition: Precondition::default(),
+        };
+        let merge = || json!({"data": {"a": "Yg=="}});
+        let operations = || json!([{"op": "add", "path": "/data/a", "value": "Yg=="}]);
+        let secret = || json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "b"}});
+        let writes = || grant("secrets", &["create", "patch"], 0);
+        for (grants, changes, hidden) in [
+            (writes(), vec![], false),
+            (writes(), vec![patch("ConfigMap", merge())], false),
+            (writes(), vec![patch("ConfigMap", merge()), patch("Secret", merge())], true),
+            (writes(), vec![patch("Secret", operations())], true),
+            (writes(), vec![Change::Create(secret())], true),
+            // Another reconcile in the same memory may write it.
+            (grant("secrets", &["patch"], 1), vec![], true),
+            (grant("secrets", &["get", "delete"], 1), vec![], false),
+            (grant("configmaps", &["patch"], 1), vec![], false),
+        ] {
+            let shown = format!("{changes:?}");
+            let outcome = Outcome { changes, patches: vec![], warnings: vec![], events: vec![], requeue_after: None };
+            let record = record(grants, Results { outcome: Some(outcome), ..Results::default() });
+            let before = super::tests::record(Grants::none(), Results::default()).tape;
+            before.recorded().seen.push(Seen::Random(b"of the earlier".to_vec()));
+            record.tape.recorded().seen.push(Seen::Random(b"of this one".to_vec()));
+            record.tape.recorded().before = Some(before);
+            let plain = [&b"of this one"[..], b"of the earlier"].map(|bytes| data_encoding::HEXLOWER.encode(bytes));
+            for (found, plain) in random(&record).iter().zip(&plain) {
+                let found = found.as_str().unwrap();
+                assert_eq!((found.len(), found != plain), (plain.len(), hidden), "{shown}");
+            }
+        }
+    }
+    #[test]
+    fn a_case_can_be_read_whatever_word_is_a_secret() {
+        let words = ["password", "request", "reads", "during", "patch", "event", "name", "target", "version", "6f66"];
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("password");
+        for word in words {
+            std::fs::write(&file, word).unwrap();
+            let grant = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginGrant", "config": {"version": "2"},
+                "secretFiles": {"password": file}});
+            let grants = Grants::new(&serde_json::from_value(grant).unwrap(), std::path::Path::new("")).unwrap();
+            let target =
+                ObjectRef { kind: GroupVersionKind::new("", "v1", "ConfigMap"), key: ObjectKey::new("n", "b") };
+            let changes = vec![Change::Patch {
+                target,
+                kind: PatchKind::Merge,
+                patch: json!({"said": word}),
+                subresource: String::new(),
+                precondition: Precondition::default(),
+            }];
+            let record = record(
+                grants,
+                Results { outcome: Some(Outcome { changes, ..Outcome::default() }), ..Results::default() },
+            );
+            let body = json!({"auth": {"methods": ["password"], "password": {"user": {"password": word}}}});
+            let sent = Sent {
+                method: "POST".to_owned(),
+                url: "http://x/".to_owned(),
+                headers: Vec::new(),
+                body: Bytes::from(body.to_string()),
+            };
+            let read = Read::Get(GroupVersionKind::new("", "v1", "ConfigMap"), ObjectKey::new("n", "b"));
+            record.tape.recorded().seen.extend([
+                Seen::Random(b"of this one".to_vec()),
+                Seen::Read(Phase::Patch, read, Ok(Found::Text(None))),
+                Seen::Http(Phase::Patch, sent, Err(SendFailure::TimedOut)),
+            ]);
+            let text = recorded_case(&record).unwrap().unwrap().text;
+            let case = crate::cases::parse(&text).unwrap();
+            crate::cases::replay::of_case(&case).unwrap();
+            let names: Vec<&str> = case.config.keys().map(String::as_str).collect();
+            assert_eq!(names, ["password", "version"], "{text}");
+            assert!(case.config["password"].starts_with("oarlock-secret-"), "{text}");
+            let user = case.http[0].request.json.as_ref().unwrap().pointer("/auth/password/user/password").unwrap();
+            assert!(user.as_str().unwrap().starts_with("oarlock-secret-"), "{text}");
+            let patch = &case.expect.changes.unwrap()[0]["patch"];
+            assert!(patch["patch"]["said"].as_str().unwrap().starts_with("oarlock-secret-"), "{text}");
+            assert_eq!(patch["type"], "merge", "{text}");
+        }
     }
 }

@@ -1,10 +1,53 @@
 //! YAML format of a case.
 
+use crate::secrets::Part;
 use crate::secrets::json::Json;
 use oarlock_manifest::Limits;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+
+/// The fields of a recording with documents, in which names of fields are the words of a plugin or of a user.
+const DOCUMENTS: [&str; 16] = [
+    "request.object",
+    "request.lastSeen",
+    "reads.object",
+    "reads.objects",
+    "http.request.headers",
+    "http.request.json",
+    "http.response.headers",
+    "http.response.json",
+    "expect.desired",
+    "expect.actual",
+    "expect.status",
+    "expect.after.actual",
+    "expect.after.status",
+    "expect.changes.apply",
+    "expect.changes.create",
+    "expect.changes.patch.patch",
+];
+
+/// The fields whose values are words of this format, and digits.
+const WORDS: [&str; 8] = [
+    "request.trigger",
+    "reads.during",
+    "reads.merge.function",
+    "http.failure",
+    "random",
+    "expect.changes.patch.type",
+    "expect.changes.propagation",
+    "expect.events.severity",
+];
+
+/// What may be replaced in a field of a recording.
+pub(super) fn part_at(path: &str) -> Part {
+    let path = path.strip_prefix("before.").unwrap_or(path);
+    match path {
+        _ if DOCUMENTS.contains(&path) => Part::Document,
+        _ if WORDS.contains(&path) => Part::Words,
+        _ => Part::Texts,
+    }
+}
 
 /// One reconcile: the request, the readable objects, and the expected results.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -40,13 +40,16 @@ const UNUSABLE: u8 = 2;
 /// After SIGINT or SIGTERM, by the shells' convention.
 const STOPPED: u8 = 130;
 
+/// How many objects a plugin is tried with. If it answers for some, a call without an answer is a finding.
+const REHEARSED: u64 = 3;
+
 /// How long one program may compute.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// The options of `oarlock check`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  oarlock check build/site.wasm --crd crd.yaml --grant grant.yaml\n  oarlock check build/site.wasm --crd crd.yaml --cases 200 --seed 7 --output json\n\nThe seed and the number of a case determine it: with --minutes only the number of cases depends on the machine. docs/check.md has the\noperations, the faults and the oracles.\n\nThe exit status is 0 if nothing is found and 1 if something is. It is 2 if an input cannot be used: the file is no plugin, a definition has\nno schema, or there is nothing to draw objects from.\nAfter SIGINT or SIGTERM the check reports what it has found, and the exit status is 130; a second signal ends it at once."
+    after_help = "Examples:\n  oarlock check build/site.wasm --crd crd.yaml --grant grant.yaml\n  oarlock check build/site.wasm --crd crd.yaml --cases 200 --seed 7 --output json\n\nThe seed and the number of a case determine it: with --minutes only the number of cases depends on the machine. docs/check.md has the\noperations, the faults and the oracles.\n\nThe exit status is 0 if nothing is found and 1 if something is. It is 2 if an input cannot be used: the file is no plugin, the plugin\nanswers for no object, a definition has no schema, or there is nothing to draw objects from.\nAfter SIGINT or SIGTERM the check reports what it has found, and the exit status is 130; a second signal ends it at once."
 )]
 pub(super) struct CheckArgs {
     /// The plugin file
@@ -178,7 +181,7 @@ fn check_command(
     stops(&foreign.stop)?;
     // Most of the time they wait.
     let wanted = args.jobs.and_then(|jobs| usize::try_from(jobs).ok()).unwrap_or(2 * cores());
-    let sample = source::sample(&sources)?;
+    let sample = source::samples(&sources, 1)?.pop().context("no kind")?;
     // On a thread of its own: this one has a runtime.
     let begun = std::thread::scope(|scope| scope.spawn(|| foreign.rehearse(wanted, &sample)).join());
     let (jobs, why) = begun.map_err(|_panic| anyhow::anyhow!("the command cannot be tried"))??;
@@ -223,8 +226,9 @@ async fn check_plugin(
     let services = args.services.as_deref().map(inputs::services).transpose()?.unwrap_or_default();
     let judge = Judge::new(plugin, cluster, services, previous.map(|file| file.display().to_string()));
     stops(&judge.stop)?;
+    let samples = source::samples(&sources, REHEARSED)?;
     // On a thread of its own: this one has a runtime.
-    let begun = std::thread::scope(|scope| scope.spawn(|| judge.rehearse()).join());
+    let begun = std::thread::scope(|scope| scope.spawn(|| judge.rehearse(&samples)).join());
     begun.map_err(|_panic| anyhow::anyhow!("the host cannot be tried"))??;
     let played = campaign(&judge, &sources, (args.seed, bound(args), cores()))?;
     tell(args, (subject, judge.stopped()), Some((&judge.cluster, &judge.services)), played)

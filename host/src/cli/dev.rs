@@ -4,6 +4,7 @@ mod board;
 mod build;
 mod console;
 mod edit_loop;
+mod results;
 mod sources;
 
 use super::folder::Folder;

@@ -157,6 +157,9 @@ impl<'a> Reconcile<'a> {
             self.write_identity.add_handover_hint(&self.item.key.kind, &object);
             return Ok(self.leave_alone(object, progress));
         }
+        if let Some(rollout) = self.rollout {
+            self.controller.is_of_both(rollout, &self.item.key)?;
+        }
         self.may_see().await?;
         if let Some(last) = last {
             if last.uid() == object.uid() {

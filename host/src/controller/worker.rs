@@ -84,7 +84,7 @@ impl Worker {
         if !version.reaches(&item.key) {
             // A version that had this kind or namespace was still reconciling it when the current version came.
             controller.forget_what(|key| *key == item.key);
-            return Next::Done;
+            return controller.settle_unreached(version, &item.key, guard).await;
         }
         let rehearsal = controller.shared.rehearsal.as_deref();
         if rehearsal.is_some_and(|rehearsal| !rehearsal.admits(&controller.name, &item.key)) {

@@ -105,30 +105,33 @@ impl Lifecycle {
     }
 
     /// Applies a reduced grant at once, also to the running version while a new version waits or failed. The running version continues
-    /// with the new grant if that suffices; otherwise it ends.
+    /// with the new grant if that suffices; otherwise it ends. Where versions are rolled out, it keeps its configuration: another one is
+    /// another version.
     ///
     /// * `candidate` - the new version, if the file contains one.
     fn apply_grant_change(&mut self, name: &str, candidate: Option<&CandidateVersion>, granting: &Granting) {
-        let (plugin, running) = {
+        let (plugin, running, kept) = {
             let registry = lock(&self.registry);
             let Some((plugin, of)) = registry.plugin_of(name) else { return };
             let Some(running) = &of.running else { return };
-            if running.candidate.granting == *granting || candidate.is_some_and(|candidate| candidate.name() != plugin)
-            {
+            let rolls_out = matches!(granting, Granting::Grant { grants, .. } if grants.rollout().is_some());
+            let kept = if rolls_out { running.candidate.with_config(granting) } else { granting.clone() };
+            if running.candidate.granting == kept || candidate.is_some_and(|candidate| candidate.name() != plugin) {
                 return;
             }
-            (plugin.clone(), running.candidate.clone())
+            (plugin.clone(), running.candidate.clone(), kept)
         };
-        let enough = match granting {
+        let enough = match &kept {
             Granting::Nothing => false,
             Granting::Grant { grants, .. } => running.missing(grants).is_empty(),
         };
         if !enough {
             tracing::warn!(plugin, file = name, "grant withdrawn or reduced: the plugin ends");
             self.retirement.end(&plugin);
-        } else if candidate.is_none_or(|candidate| candidate.digest() != running.digest()) {
-            // With the same code, the change comes as a swap.
-            self.swapper.regrant(&plugin, CandidateVersion { granting: granting.clone(), ..running });
+        } else if candidate.is_none_or(|candidate| candidate.digest() != running.digest() || candidate.granting != kept)
+        {
+            // With the same code and configuration, the change comes as a swap.
+            self.swapper.regrant(&plugin, CandidateVersion { granting: kept, ..running });
         }
     }
 

@@ -275,9 +275,9 @@ fn set_conversion(definition: &mut Value, conversion: Option<&Value>) {
 /// Whether the present document has all of the wanted one. The API server adds defaults, leaves out what is empty, and writes 1.0 as 1.
 fn covers(present: &Value, wanted: &Value) -> bool {
     match (present, wanted) {
-        (Value::Object(present), Value::Object(wanted)) => wanted
-            .iter()
-            .all(|(key, wanted)| present.get(key).map_or_else(|| is_empty(key, wanted), |present| covers(present, wanted))),
+        (Value::Object(present), Value::Object(wanted)) => wanted.iter().all(|(key, wanted)| {
+            present.get(key).map_or_else(|| is_empty(key, wanted), |present| covers(present, wanted))
+        }),
         (Value::Array(present), Value::Array(wanted)) => {
             present.len() == wanted.len() && present.iter().zip(wanted).all(|(present, wanted)| covers(present, wanted))
         }
@@ -377,7 +377,9 @@ mod tests {
     /// What kube-derive and schemars print, and what kube-apiserver stores of it.
     #[test]
     fn a_definition_in_the_words_of_the_api_server_is_the_same() {
-        let mut document = definition(&json!({"mtu": {"type": "integer", "minimum": 1.0, "nullable": false, "description": ""}})).document();
+        let mut document =
+            definition(&json!({"mtu": {"type": "integer", "minimum": 1.0, "nullable": false, "description": ""}}))
+                .document();
         for (field, value) in [("shortNames", json!([])), ("categories", json!([]))] {
             document["spec"]["names"][field] = value;
         }
@@ -387,7 +389,8 @@ mod tests {
         let mut live = definition(&json!({"mtu": {"type": "integer", "minimum": 1}})).document();
         live["metadata"]["annotations"] = json!({INSTALLED: printed.digest()});
         assert_eq!(change(Some(&live), &printed, false), Change::Nothing);
-        live["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["mtu"]["minimum"] = json!(2);
+        live["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["mtu"]["minimum"] =
+            json!(2);
         assert!(matches!(change(Some(&live), &printed, false), Change::Apply(_)));
     }
 

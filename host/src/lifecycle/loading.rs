@@ -204,13 +204,22 @@ impl Load {
 
     /// The good version of an earlier host, for a plugin that does not run yet.
     async fn earlier(&self, candidate: &CandidateVersion, written: Option<PluginGrant>) -> Option<Earlier> {
-        let (plugin, digest) = (candidate.name().to_owned(), candidate.digest().to_owned());
+        let plugin = candidate.name().to_owned();
         if lock(&self.loader.registry).plugins.contains_key(&plugin) {
             return None;
         }
-        let found = match self.saved(&plugin, &digest).await {
+        let (digest, config) = candidate.published();
+        // Another configuration is another version where versions are rolled out.
+        let rolls_out = matches!(&candidate.granting, Granting::Grant { grants, .. } if grants.rollout().is_some());
+        let found = match self.saved(&plugin, &digest, rolls_out.then_some(config)).await {
             Some(saved) => saved?,
             None => self.remembered(&plugin, &digest).await?,
+        };
+        let written = match found.grant.and_then(|grant| serde_json::from_value::<PluginGrant>(grant).ok()) {
+            Some(PluginGrant { config, secret_files, .. }) if rolls_out => {
+                written.map(|written| PluginGrant { config, secret_files, ..written })
+            }
+            _ => written,
         };
         let compiled = self.compile(found.wasm, tokio::time::Instant::now()).await;
         let usable = match compiled {
@@ -221,6 +230,7 @@ impl Load {
             Err(failed) => Err(failed),
         };
         match usable {
+            Ok(earlier) if earlier.published() == candidate.published() => None,
             Ok(earlier) if matches!(&earlier.granting, Granting::Grant { missing, .. } if missing.is_empty()) => {
                 Some(Earlier { candidate: earlier, rejected: found.rejected })
             }
@@ -233,10 +243,15 @@ impl Load {
     }
 
     /// The good version on disk. None: the folder knows nothing about the plugin.
-    async fn saved(&self, plugin: &str, digest: &str) -> Option<Option<Saved>> {
+    ///
+    /// * `config` - digest of the configuration, if another one is another version.
+    async fn saved(&self, plugin: &str, digest: &str, config: Option<String>) -> Option<Option<Saved>> {
         let saved = self.loader.saved.clone()?;
         let (plugin, file, digest) = (plugin.to_owned(), self.candidate.file_name.clone(), digest.to_owned());
-        let find = move || saved.knows(&plugin, &file).then(|| saved.earlier(&plugin, &file, &digest));
+        let find = move || {
+            let known = saved.knows(&plugin, &file);
+            known.then(|| saved.earlier(&plugin, &file, (&digest, config.as_deref())))
+        };
         tokio::task::spawn_blocking(find).await.ok()?
     }
 
@@ -267,7 +282,7 @@ impl Load {
             tokio::task::spawn_blocking(move || {
                 let done = saved.good(&plugin, &file, &good, Some(wasm), true);
                 let done = done.and_then(|()| match &rejected {
-                    Some((digest, why)) => saved.rejected(&plugin, &file, digest, why),
+                    Some((digest, why)) => saved.rejected(&plugin, &file, (digest, None), why),
                     None => Ok(()),
                 });
                 if let Err(error) = done {
@@ -277,7 +292,7 @@ impl Load {
         }
         tracing::info!(plugin, reference, "the good version comes from the Plugin object");
         let rejected = rejected.filter(|(rejected, _)| rejected == digest).map(|(_, why)| why);
-        Some(Saved { wasm, rejected })
+        Some(Saved { wasm, grant: None, rejected })
     }
 
     pub(super) async fn compile(&self, bytes: Vec<u8>, began: tokio::time::Instant) -> Result<Compiled, Failed> {

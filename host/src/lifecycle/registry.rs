@@ -137,6 +137,19 @@ impl CandidateVersion {
         }
     }
 
+    /// A grant with the configuration of this version.
+    pub(super) fn with_config(&self, granting: &Granting) -> Granting {
+        let (Granting::Grant { grant: before, grants: of_before, .. }, Granting::Grant { grant, grants, .. }) =
+            (&self.granting, granting)
+        else {
+            return granting.clone();
+        };
+        let (config, secret_files) = (before.config.clone(), before.secret_files.clone());
+        let grants = Box::new(grants.with_config_of(of_before));
+        let missing = self.missing(&grants);
+        Granting::Grant { grant: Box::new(PluginGrant { config, secret_files, ..(**grant).clone() }), grants, missing }
+    }
+
     /// Permissions that the manifest asks for and `grants` lacks.
     pub(super) fn missing(&self, grants: &Grants) -> Vec<String> {
         grants.missing(&self.compiled.manifest, &|kind| self.plurals.get(kind).cloned())

@@ -59,6 +59,7 @@ impl Swapper {
         let promoted = candidate.compiled.manifest.version.clone();
         file.file_state = FileState::Runs(candidate);
         drop(version);
+        self.remember(registry, name);
         self.metrics.plugin(name).rollout_ended(true);
         let by = if by_hand { "by hand" } else { "after its last step" };
         tracing::info!(plugin = name, version = promoted, by, "rollout promoted");
@@ -80,15 +81,16 @@ impl Swapper {
         plugin.rejected = Some((candidate.clone(), why.to_owned()));
         let (file_name, version) = (plugin.file.clone(), candidate.compiled.manifest.version.clone());
         let runs_the_same = plugin.running.as_ref().is_some_and(|of| of.candidate.digest() == candidate.digest());
-        let digest = candidate.digest().to_owned();
+        let (digest, config) = candidate.published();
         if let Some(file) = registry.files.get_mut(&file_name)
             && matches!(&file.file_state, FileState::RollingOut(of) if of.is(&candidate))
         {
             file.file_state = FileState::Blocked { candidate, why: BlockedReason::RolledBack(why.to_owned()) };
         }
-        // A record names code only: that of another configuration would reject the version that runs.
-        if let Some(saved) = self.saved.as_ref().filter(|_| !runs_the_same)
-            && let Err(error) = saved.rejected(name, &file_name, &digest, why)
+        // Otherwise the record of a configuration would reject the version that runs.
+        let rejected = (&*digest, runs_the_same.then_some(&*config));
+        if let Some(saved) = &self.saved
+            && let Err(error) = saved.rejected(name, &file_name, rejected, why)
         {
             tracing::warn!(plugin = name, %error, "the aborted rollout could not be recorded for a restart");
         }

@@ -51,6 +51,9 @@ struct Record {
     good: String,
     /// SHA-256 of the version that was rolled back last, and why.
     rejected: Option<(String, String)>,
+    /// Digest of its configuration, if its code is that of the good version.
+    #[serde(default)]
+    rejected_config: Option<String>,
     /// The versions that ran, the newest first.
     #[serde(default)]
     revisions: Vec<Revision>,
@@ -90,6 +93,8 @@ pub struct LeftBehind {
 #[derive(Debug)]
 pub(super) struct Saved {
     pub(super) wasm: Vec<u8>,
+    /// The grant with which it ran last, as JSON. None: it is not among the revisions.
+    pub(super) grant: Option<serde_json::Value>,
     /// Why the version in the file was rolled back. None: it was not.
     pub(super) rejected: Option<String>,
 }
@@ -142,7 +147,8 @@ impl SavedVersions {
     ) -> std::io::Result<()> {
         let _turn = self.turn();
         let before = self.record(plugin).filter(|record| record.file == file).unwrap_or_default();
-        let rejected = before.rejected.clone().filter(|_| wasm.is_none());
+        // The file has the good version: only its configuration can be rejected still.
+        let rejected = before.rejected.clone().filter(|_| wasm.is_none() || before.rejected_config.is_some());
         if !before.good.is_empty() && (only_if_none || before.good == digest && before.rejected == rejected) {
             return Ok(());
         }
@@ -197,10 +203,19 @@ impl SavedVersions {
     }
 
     /// Records that a version was rolled back.
-    pub(super) fn rejected(&self, plugin: &str, file: &str, digest: &str, why: &str) -> std::io::Result<()> {
+    ///
+    /// * `config` - digest of its configuration, if its code is that of the version that runs.
+    pub(super) fn rejected(
+        &self,
+        plugin: &str,
+        file: &str,
+        (digest, config): (&str, Option<&str>),
+        why: &str,
+    ) -> std::io::Result<()> {
         let _turn = self.turn();
         let Some(mut record) = self.record(plugin).filter(|record| record.file == file) else { return Ok(()) };
         record.rejected = Some((digest.to_owned(), why.to_owned()));
+        record.rejected_config = config.map(str::to_owned);
         self.put(plugin, &record)
     }
 
@@ -212,7 +227,7 @@ impl SavedVersions {
         self.add_code(plugin, &digest, || Some(to.to_vec()))?;
         // One write: a host that is killed in between would run the version that was undone.
         let rejected = Some((from.to_owned(), why.to_owned()));
-        self.put(plugin, &Record { file: file.to_owned(), good: digest, rejected, ..before })?;
+        self.put(plugin, &Record { file: file.to_owned(), good: digest, rejected, rejected_config: None, ..before })?;
         self.make_room();
         Ok(())
     }
@@ -221,7 +236,7 @@ impl SavedVersions {
     pub(super) fn forgive(&self, plugin: &str) -> std::io::Result<()> {
         let _turn = self.turn();
         let Some(record) = self.record(plugin).filter(|record| record.rejected.is_some()) else { return Ok(()) };
-        self.put(plugin, &Record { rejected: None, ..record })
+        self.put(plugin, &Record { rejected: None, rejected_config: None, ..record })
     }
 
     /// Forgets that a version is good if it is this one, which fails.
@@ -247,13 +262,20 @@ impl SavedVersions {
     /// The good version, if the file has another one. Until a version is good, the one that ran last counts.
     ///
     /// * `digest` - of the version in the file.
-    pub(super) fn earlier(&self, plugin: &str, file: &str, digest: &str) -> Option<Saved> {
+    /// * `config` - digest of its configuration. None: the good version is the same code with any configuration.
+    pub(super) fn earlier(&self, plugin: &str, file: &str, (digest, config): (&str, Option<&str>)) -> Option<Saved> {
         let record = self.record(plugin).filter(|record| record.file == file)?;
         let good = Some(&record.good).filter(|good| !good.is_empty());
         let good = good.or_else(|| record.revisions.first().map(|newest| &newest.digest))?;
-        let wasm = self.code(plugin, good).filter(|_| good != digest)?;
-        let rejected = record.rejected.filter(|(rejected, _)| rejected == digest).map(|(_, why)| why);
-        Some(Saved { wasm, rejected })
+        let same_code = good == digest;
+        let grant = record.revisions.iter().find(|of| of.digest == *good).map(|of| of.grant.clone());
+        if same_code && (config.is_none() || grant.is_none()) {
+            return None;
+        }
+        let wasm = self.code(plugin, good)?;
+        let is_rejected = record.rejected_config.as_deref().map_or(!same_code, |rejected| config == Some(rejected));
+        let rejected = record.rejected.filter(|(rejected, _)| rejected == digest && is_rejected).map(|(_, why)| why);
+        Some(Saved { wasm, grant, rejected })
     }
 
     /// The plugins whose finalizers may be left, by name.
@@ -388,10 +410,10 @@ mod tests {
         let saved = SavedVersions::open_or_warn(folder.path(), Path::new("/plugins")).unwrap();
         ran(&saved, "zero");
         ran(&saved, "one");
-        assert_eq!(saved.earlier("p", "p.wasm", &digest(b"two")).unwrap().wasm, b"one");
-        assert!(saved.earlier("p", "p.wasm", &digest(b"one")).is_none(), "the file has it");
+        assert_eq!(saved.earlier("p", "p.wasm", (&digest(b"two"), None)).unwrap().wasm, b"one");
+        assert!(saved.earlier("p", "p.wasm", (&digest(b"one"), None)).is_none(), "the file has it");
         good(&saved, "p", b"zero", true);
-        assert_eq!(saved.earlier("p", "p.wasm", &digest(b"two")).unwrap().wasm, b"zero");
+        assert_eq!(saved.earlier("p", "p.wasm", (&digest(b"two"), None)).unwrap().wasm, b"zero");
     }
 
     #[test]
@@ -400,12 +422,12 @@ mod tests {
         let saved = SavedVersions::open_or_warn(folder.path(), Path::new("/plugins")).unwrap();
         good(&saved, "p", b"zero", true);
         ran(&saved, "one");
-        saved.rejected("p", "p.wasm", &digest(b"two"), "it traps").unwrap();
+        saved.rejected("p", "p.wasm", (&digest(b"two"), None), "it traps").unwrap();
         saved.good("p", "p.wasm", &digest(b"one"), None, false).unwrap();
-        let found = saved.earlier("p", "p.wasm", &digest(b"two")).unwrap();
+        let found = saved.earlier("p", "p.wasm", (&digest(b"two"), None)).unwrap();
         assert_eq!((found.wasm.as_slice(), found.rejected.as_deref()), (&b"one"[..], Some("it traps")));
         saved.good("p", "p.wasm", &digest(b"three"), None, false).expect_err("nothing has its code");
-        assert_eq!(saved.earlier("p", "p.wasm", &digest(b"two")).unwrap().wasm, b"one");
+        assert_eq!(saved.earlier("p", "p.wasm", (&digest(b"two"), None)).unwrap().wasm, b"one");
     }
 
     #[test]
@@ -414,20 +436,23 @@ mod tests {
         let of = |plugins: &str| SavedVersions::open_or_warn(folder.path(), Path::new(plugins)).unwrap();
         let saved = of("/plugins");
         good(&saved, "p", b"one", true);
-        assert!(saved.earlier("p", "p.wasm", &digest(b"one")).is_none(), "the file has it");
-        let found = saved.earlier("p", "p.wasm", &digest(b"two")).unwrap();
+        assert!(saved.earlier("p", "p.wasm", (&digest(b"one"), None)).is_none(), "the file has it");
+        let found = saved.earlier("p", "p.wasm", (&digest(b"two"), None)).unwrap();
         assert_eq!((found.wasm.as_slice(), found.rejected), (&b"one"[..], None));
-        assert!(saved.earlier("p", "q.wasm", &digest(b"two")).is_none());
-        assert!(saved.earlier("q", "p.wasm", &digest(b"two")).is_none());
-        assert!(of("/elsewhere").earlier("p", "p.wasm", &digest(b"two")).is_none());
+        assert!(saved.earlier("p", "q.wasm", (&digest(b"two"), None)).is_none());
+        assert!(saved.earlier("q", "p.wasm", (&digest(b"two"), None)).is_none());
+        assert!(of("/elsewhere").earlier("p", "p.wasm", (&digest(b"two"), None)).is_none());
         good(&saved, "p", b"two", true);
-        assert!(saved.earlier("p", "p.wasm", &digest(b"two")).is_some(), "an unproven version does not replace it");
+        assert!(
+            saved.earlier("p", "p.wasm", (&digest(b"two"), None)).is_some(),
+            "an unproven version does not replace it"
+        );
         good(&saved, "p", b"two", false);
-        assert!(saved.earlier("p", "p.wasm", &digest(b"two")).is_none());
+        assert!(saved.earlier("p", "p.wasm", (&digest(b"two"), None)).is_none());
         saved.not_good("p", &digest(b"one"));
-        assert!(saved.earlier("p", "p.wasm", &digest(b"three")).is_some());
+        assert!(saved.earlier("p", "p.wasm", (&digest(b"three"), None)).is_some());
         saved.not_good("p", &digest(b"two"));
-        assert!(saved.earlier("p", "p.wasm", &digest(b"three")).is_none());
+        assert!(saved.earlier("p", "p.wasm", (&digest(b"three"), None)).is_none());
     }
 
     #[test]
@@ -436,14 +461,36 @@ mod tests {
         let saved = SavedVersions::open_or_warn(folder.path(), Path::new("/plugins")).unwrap();
         good(&saved, "p", b"one", false);
         let bad = digest(b"two");
-        saved.rejected("p", "p.wasm", &bad, "it traps").unwrap();
-        assert_eq!(saved.earlier("p", "p.wasm", &bad).unwrap().rejected.as_deref(), Some("it traps"));
-        assert_eq!(saved.earlier("p", "p.wasm", &digest(b"three")).unwrap().rejected, None);
+        saved.rejected("p", "p.wasm", (&bad, None), "it traps").unwrap();
+        assert_eq!(saved.earlier("p", "p.wasm", (&bad, None)).unwrap().rejected.as_deref(), Some("it traps"));
+        assert_eq!(saved.earlier("p", "p.wasm", (&digest(b"three"), None)).unwrap().rejected, None);
         saved.forgive("p").unwrap();
-        assert_eq!(saved.earlier("p", "p.wasm", &bad).unwrap().rejected, None);
-        saved.rejected("p", "p.wasm", &bad, "it traps").unwrap();
+        assert_eq!(saved.earlier("p", "p.wasm", (&bad, None)).unwrap().rejected, None);
+        saved.rejected("p", "p.wasm", (&bad, None), "it traps").unwrap();
         good(&saved, "p", b"three", false);
-        assert_eq!(saved.earlier("p", "p.wasm", &bad).unwrap().rejected, None);
+        assert_eq!(saved.earlier("p", "p.wasm", (&bad, None)).unwrap().rejected, None);
+    }
+
+    #[test]
+    fn a_configuration_of_the_good_code_has_the_configuration_before_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let saved = SavedVersions::open_or_warn(folder.path(), Path::new("/plugins")).unwrap();
+        let code = digest(b"one");
+        good(&saved, "p", b"one", false);
+        assert!(saved.earlier("p", "p.wasm", (&code, Some("c2"))).is_none(), "its configuration is not known");
+        let grant = serde_json::json!({"config": {"mode": "one"}});
+        let revision = Revision { digest: code.clone(), grant: grant.clone(), ..Revision::default() };
+        saved.ran("p", "p.wasm", revision, || None).unwrap();
+        let found = |config| saved.earlier("p", "p.wasm", (&code, config)).map(|found| (found.grant, found.rejected));
+        assert_eq!(found(Some("c2")), Some((Some(grant.clone()), None)));
+        assert_eq!(found(None), None);
+        saved.rejected("p", "p.wasm", (&code, Some("c2")), "too many writes").unwrap();
+        // The good version proves itself again after a restart.
+        good(&saved, "p", b"one", false);
+        assert_eq!(found(Some("c2")), Some((Some(grant.clone()), Some("too many writes".to_owned()))));
+        assert_eq!(found(Some("c3")), Some((Some(grant.clone()), None)));
+        saved.forgive("p").unwrap();
+        assert_eq!(found(Some("c2")), Some((Some(grant), None)));
     }
 
     #[test]
@@ -460,7 +507,7 @@ mod tests {
         let bytes: u64 =
             fs::read_dir(&saved.folder).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum();
         assert!(bytes <= 3000, "{bytes}");
-        let there = |plugin: &str| saved.earlier(plugin, "p.wasm", "another").is_some();
+        let there = |plugin: &str| saved.earlier(plugin, "p.wasm", ("another", None)).is_some();
         assert_eq!(["a", "d"].map(there), [false, true]);
     }
 
@@ -484,11 +531,11 @@ mod tests {
         let there = |text: &str| saved.code("p", &digest(text.as_bytes())).is_some();
         assert!(there("0") && !there("1") && there("2") && there("11"), "the good one stays as well");
         saved.undone("p", "p.wasm", &digest(b"11"), "a person", b"5").unwrap();
-        let earlier = saved.earlier("p", "p.wasm", &digest(b"11")).unwrap();
+        let earlier = saved.earlier("p", "p.wasm", (&digest(b"11"), None)).unwrap();
         assert_eq!((earlier.wasm.as_slice(), earlier.rejected.as_deref()), (&b"5"[..], Some("a person")));
         assert_eq!(saved.revisions("p").len(), 10);
         saved.not_good("p", &digest(b"5"));
-        assert!(saved.earlier("p", "p.wasm", &digest(b"11")).is_none() && saved.revisions("p").len() == 10);
+        assert!(saved.earlier("p", "p.wasm", (&digest(b"11"), None)).is_none() && saved.revisions("p").len() == 10);
         saved.removed("p");
         assert!(saved.revisions("p").is_empty() && !there("5"));
     }
@@ -499,14 +546,14 @@ mod tests {
         let saved = SavedVersions::open_or_warn(folder.path(), Path::new("/plugins")).unwrap();
         good(&saved, "p", b"one", false);
         fs::write(saved.path("p", &code(&digest(b"one"))), b"other").unwrap();
-        assert!(saved.earlier("p", "p.wasm", &digest(b"two")).is_none());
+        assert!(saved.earlier("p", "p.wasm", (&digest(b"two"), None)).is_none());
         good(&saved, "p", b"three", false);
         for content in [&b""[..], b"{", b"null", &[b' '; 17 << 20]] {
             fs::write(saved.path("p", RECORD), content).unwrap();
-            assert!(saved.earlier("p", "p.wasm", &digest(b"two")).is_none());
+            assert!(saved.earlier("p", "p.wasm", (&digest(b"two"), None)).is_none());
         }
         good(&saved, "p", b"four", true);
-        assert!(saved.earlier("p", "p.wasm", &digest(b"two")).is_some());
+        assert!(saved.earlier("p", "p.wasm", (&digest(b"two"), None)).is_some());
     }
 
     #[test]

@@ -197,6 +197,7 @@ impl Swapper {
         let undone = plugin.rejected.take().filter(|(_, why)| why.starts_with(UNDONE));
         plugin.switch(candidate, &version, true);
         plugin.rejected = undone;
+        self.remember(&registry, name);
     }
 
     pub(super) fn first_reconcile(&self, name: &str, digest: &str, struck: bool) {
@@ -235,7 +236,7 @@ impl Swapper {
     }
 
     /// Adds the version that runs to the plugin's revisions, in the background.
-    fn remember(&self, registry: &Registry, name: &str) {
+    pub(super) fn remember(&self, registry: &Registry, name: &str) {
         let (Some(saved), Some(plugin)) = (self.saved.clone(), registry.plugins.get(name)) else { return };
         let Some(running) = &plugin.running else { return };
         let Granting::Grant { grant, .. } = &running.candidate.granting else { return };
@@ -323,7 +324,7 @@ impl Swapper {
         }
         drop(registry);
         if let Some(saved) = &self.saved
-            && let Err(error) = saved.rejected(name, &file_name, digest, why)
+            && let Err(error) = saved.rejected(name, &file_name, (digest, None), why)
         {
             tracing::warn!(plugin = name, %error, "the rollback could not be recorded for a restart");
         }

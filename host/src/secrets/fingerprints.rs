@@ -21,7 +21,7 @@ const WINDOW: usize = 8;
 const SHORT_WINDOW: usize = SHORTEST_CREDENTIAL;
 
 /// Most spellings with the same middle. Of more, the whole word around that middle is replaced.
-const ALIKE: u8 = 8;
+const ALIKE: u8 = 16;
 
 /// Most bytes that a search hashes for each byte of the text, and for a short one. A text that repeats the middle of a large secret at every place
 /// costs more, and is replaced as a whole.
@@ -33,6 +33,19 @@ const ANY: &str = "[secret]";
 
 /// Characters that a query may leave as they are.
 pub(super) const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// What the encoders of languages leave as it is: Python's `quote`, JavaScript's `encodeURIComponent`, Go's `PathEscape`, and for forms Go and
+/// Python, and JavaScript and Rust. A space is a plus sign in a form.
+const QUOTE: &AsciiSet = &UNRESERVED.remove(b'/');
+const COMPONENT: &AsciiSet = &UNRESERVED.remove(b'!').remove(b'\'').remove(b'(').remove(b')').remove(b'*');
+const SEGMENT: &AsciiSet = &UNRESERVED.remove(b'$').remove(b'&').remove(b'+').remove(b':').remove(b'=').remove(b'@');
+const FORM: &AsciiSet = &UNRESERVED.remove(b' ');
+const STRICT_FORM: &AsciiSet = &FORM.remove(b'*').add(b'~');
+const IN_URLS: [&AsciiSet; 7] = [NON_ALPHANUMERIC, UNRESERVED, QUOTE, COMPONENT, SEGMENT, FORM, STRICT_FORM];
+
+/// What encoders of JSON write as `\u` that need not be: nothing, Go what HTML needs, Python all but ASCII.
+const IN_JSON: [fn(char) -> bool; 3] =
+    [|_| false, |char| matches!(char, '&' | '<' | '>' | '\u{2028}' | '\u{2029}'), |char| !matches!(char, ' '..='~')];
 
 static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
@@ -101,6 +114,8 @@ pub(super) struct Fingerprints {
     short: bool,
     /// The bytes of the longest spelling.
     longest: usize,
+    /// Whether a spelling goes on after the end of a line.
+    lines: bool,
 }
 
 impl Fingerprints {
@@ -114,22 +129,34 @@ impl Fingerprints {
         self.longest
     }
 
-    /// Adds all spellings of a secret: as it is, in base64, in JSON and in a URL.
+    /// Whether a secret goes on after the end of a line.
+    pub(super) fn have_lines(&self) -> bool {
+        self.lines
+    }
+
+    /// Adds all spellings of a secret: as it is, in base64, in JSON and in a URL. Many are the same.
     pub(super) fn add(&mut self, secret: &str) {
         let shown = Shown::of(secret.as_bytes());
-        let in_json = |text: &str| Json::from(text).to_string().trim_matches('"').to_owned();
-        let (escaped, plain) = (in_json(secret), Encoding::Plain);
+        self.add_spelling(secret.as_bytes(), shown);
         for (spelling, encoding) in [
-            (secret.to_owned(), plain),
-            (in_json(&escaped), plain),
-            (escaped, plain),
-            (utf8_percent_encode(secret, NON_ALPHANUMERIC).to_string(), plain),
-            (utf8_percent_encode(secret, UNRESERVED).to_string(), plain),
             (STANDARD.encode(secret), Encoding::Base64),
             (STANDARD_NO_PAD.encode(secret), Encoding::Base64NoPad),
             (URL_SAFE_NO_PAD.encode(secret), Encoding::Base64Url),
         ] {
             self.add_spelling(spelling.as_bytes(), shown.encoded(encoding));
+        }
+        if secret.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            return;
+        }
+        for escapes in IN_JSON {
+            let once = in_json(secret, escapes);
+            self.add_spelling(in_json(&once, escapes).as_bytes(), shown);
+            self.add_spelling(once.as_bytes(), shown);
+        }
+        for encoded in IN_URLS {
+            let encoded = utf8_percent_encode(secret, encoded).to_string().replace(' ', "+");
+            self.add_spelling(in_lower_case(&encoded).as_bytes(), shown);
+            self.add_spelling(encoded.as_bytes(), shown);
         }
     }
 
@@ -145,6 +172,7 @@ impl Fingerprints {
                     self.prints.insert((key(middle), number), (number < ALIKE).then_some(new));
                     self.short |= window == SHORT_WINDOW;
                     self.longest = self.longest.max(spelling.len());
+                    self.lines |= spelling.split_last().is_some_and(|(_, before)| before.contains(&b'\n'));
                     return;
                 }
                 Some(Some(known)) if (known.length, known.hash) == (new.length, new.hash) => return,
@@ -214,10 +242,10 @@ impl Found {
     }
 }
 
-/// The beginning of a text without the secrets in it. None: it contains none.
+/// The beginning of a text without the secrets in it, and the bytes that it replaces. None: it contains none.
 ///
 /// * `limit` - the bytes of the beginning. The text may go on, so that a secret at the limit is found.
-pub(super) fn replaced(text: &[u8], limit: usize, sets: &[&Fingerprints]) -> Option<Vec<u8>> {
+pub(super) fn replaced(text: &[u8], limit: usize, sets: &[&Fingerprints]) -> Option<(Vec<u8>, usize)> {
     let mut found = Vec::new();
     sets.iter().for_each(|set| set.find(text, &mut found));
     if found.is_empty() {
@@ -233,7 +261,7 @@ pub(super) fn replaced(text: &[u8], limit: usize, sets: &[&Fingerprints]) -> Opt
     found.sort_by_key(|found| (found.place.start, Reverse(found.place.end)));
     let (mut shown, mut at, limit) = (Vec::with_capacity(text.len().min(limit)), 0, limit.min(text.len()));
     for Found { place, by } in found {
-        if place.start >= limit {
+        if place.start >= limit.max(at) {
             break;
         }
         if place.start >= at {
@@ -248,7 +276,43 @@ pub(super) fn replaced(text: &[u8], limit: usize, sets: &[&Fingerprints]) -> Opt
         at = at.max(place.end);
     }
     shown.extend_from_slice(text.get(at..limit).unwrap_or_default());
-    Some(shown)
+    Some((shown, at.max(limit)))
+}
+
+/// A text in JSON, without its quotes.
+///
+/// * `escapes` - what is written as `\u`, beside what must be escaped.
+fn in_json(text: &str, escapes: fn(char) -> bool) -> String {
+    let json = Json::from(text).to_string();
+    let mut escaped = String::with_capacity(json.len());
+    for char in json.get(1..json.len() - 1).unwrap_or_default().chars() {
+        if escapes(char) {
+            for unit in char.encode_utf16(&mut [0; 2]) {
+                escaped.push_str("\\u");
+                escaped.push_str(&HEXLOWER.encode(&unit.to_be_bytes()));
+            }
+        } else {
+            escaped.push(char);
+        }
+    }
+    escaped
+}
+
+/// Percent-encoded text with the other hexadecimal digits.
+fn in_lower_case(encoded: &str) -> String {
+    let mut digits = 0;
+    let lower = encoded.chars().map(|char| match (char, digits) {
+        ('%', _) => {
+            digits = 2;
+            char
+        }
+        (_, 0) => char,
+        _ => {
+            digits -= 1;
+            char.to_ascii_lowercase()
+        }
+    });
+    lower.collect()
 }
 
 /// The bytes of a window as a number.
@@ -264,7 +328,7 @@ mod tests {
         let mut known = Fingerprints::default();
         secrets.iter().for_each(|secret| known.add(secret));
         let shown = replaced(text.as_bytes(), usize::MAX, &[&known]);
-        shown.map_or_else(|| text.to_owned(), |shown| String::from_utf8(shown).unwrap())
+        shown.map_or_else(|| text.to_owned(), |(shown, _)| String::from_utf8(shown).unwrap())
     }
 
     fn shown(secret: &str) -> String {
@@ -313,8 +377,12 @@ mod tests {
         known.add("a-long-secret-value");
         let text = "12345 a-long-secret-value and more a-long-sec";
         for limit in [7, 12, 25] {
-            let shown = String::from_utf8(replaced(text.as_bytes(), limit, &[&known]).unwrap()).unwrap();
-            assert_eq!(shown, format!("12345 {}", super::tests::shown("a-long-secret-value")), "{limit}");
+            let (shown, seen) = replaced(text.as_bytes(), limit, &[&known]).unwrap();
+            assert_eq!(
+                String::from_utf8(shown).unwrap(),
+                format!("12345 {}", super::tests::shown("a-long-secret-value"))
+            );
+            assert_eq!(seen, 25, "{limit}");
         }
     }
 

@@ -14,6 +14,9 @@ const MOST_SPELLINGS: usize = 100_000;
 /// each request.
 const MOST_CREDENTIALS: usize = 4096;
 
+/// Printed bytes between two searches, beside those in which a secret may go on.
+const PRINTED_BYTES: usize = 4 << 10;
+
 /// Documents that are not read again.
 const MOST_LEARNED: usize = 1 << 14;
 
@@ -101,7 +104,7 @@ impl KnownSecrets {
         }
         let seen = crate::shorten(text, limit.saturating_add(known.longest()));
         match replaced(seen.as_bytes(), shortened.len(), &known.sets()) {
-            Some(hidden) => Cow::Owned(String::from_utf8_lossy(&hidden).into_owned()),
+            Some((hidden, _)) => Cow::Owned(String::from_utf8_lossy(&hidden).into_owned()),
             None => Cow::Borrowed(shortened),
         }
     }
@@ -113,14 +116,23 @@ impl KnownSecrets {
         if *hidden == *text { text } else { hidden.into_owned() }
     }
 
-    /// Printed output with placeholders for secrets, before it is cut into lines.
+    /// Adds printed output, and takes from it what can be shown, with placeholders for secrets: a secret may be printed in parts.
+    ///
+    /// * `held` - output that could not be shown yet. Some of it may remain.
     #[must_use]
-    pub fn hide_bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
+    pub fn printed<'b>(&self, held: &mut Vec<u8>, bytes: &'b [u8]) -> Cow<'b, [u8]> {
         if !self.any.load(Relaxed) {
             return Cow::Borrowed(bytes);
         }
+        held.extend_from_slice(bytes);
         let known = self.known();
-        replaced(bytes, usize::MAX, &known.sets()).map_or(Cow::Borrowed(bytes), Cow::Owned)
+        Cow::Owned(known.take(held, known.settled(held, bytes.len())))
+    }
+
+    /// Takes the rest of printed output, with placeholders for secrets.
+    #[must_use]
+    pub fn printed_rest(&self, held: &mut Vec<u8>) -> Vec<u8> {
+        self.known().take(held, held.len())
     }
 
     /// A text without these and other secrets.
@@ -133,7 +145,8 @@ impl KnownSecrets {
     pub(super) fn hide_bytes_with(&self, others: &Fingerprints, bytes: &[u8]) -> Vec<u8> {
         let known = self.known();
         let [new, old] = &known.credentials;
-        replaced(bytes, usize::MAX, &[others, &known.secrets, new, old]).unwrap_or_else(|| bytes.to_owned())
+        let hidden = replaced(bytes, usize::MAX, &[others, &known.secrets, new, old]);
+        hidden.map_or_else(|| bytes.to_owned(), |(hidden, _)| hidden)
     }
 
     /// * `of` - what is learned from: it is read only once.
@@ -186,6 +199,31 @@ impl Known {
     fn longest(&self) -> usize {
         self.sets().iter().map(|set| set.longest()).max().unwrap_or_default()
     }
+
+    /// The bytes at the beginning of printed output in which no secret can begin that goes on behind the output. A search comes once for as
+    /// many bytes as it reads again.
+    ///
+    /// * `new` - the bytes at the end that were not printed before.
+    fn settled(&self, held: &[u8], new: usize) -> usize {
+        let longest = self.longest();
+        let far = if held.len() < 2 * longest + PRINTED_BYTES { 0 } else { held.len() + 1 - longest.max(1) };
+        if self.sets().iter().any(|set| set.have_lines()) {
+            return far;
+        }
+        let after_line = held.iter().rev().take(new).position(|byte| *byte == b'\n');
+        far.max(after_line.map_or(0, |after| held.len() - after))
+    }
+
+    /// Takes the beginning of printed output, and the whole of a secret that begins in it.
+    fn take(&self, held: &mut Vec<u8>, limit: usize) -> Vec<u8> {
+        if limit == 0 {
+            return Vec::new();
+        }
+        let found = replaced(held, limit, &self.sets());
+        let (shown, seen) = found.unwrap_or_else(|| (held.get(..limit).unwrap_or_default().to_owned(), limit));
+        held.drain(..seen.min(held.len()));
+        shown
+    }
 }
 
 #[cfg(test)]
@@ -213,7 +251,8 @@ mod tests {
         assert!(hidden.contains(" yes ") && hidden.contains(" text/plain "), "{hidden}");
         assert_eq!(hidden.matches("oarlock-secret-").count(), 4, "{hidden}");
         assert_eq!(known.hidden(hidden.clone()), hidden);
-        assert_eq!(known.hide_bytes(b"\xffof-a-secret\n").iter().filter(|byte| **byte == 0xff).count(), 1);
+        let printed = known.printed(&mut Vec::new(), b"\xffof-a-secret\n").into_owned();
+        assert!(printed.starts_with(b"\xffoarlock-secret-") && printed.ends_with(b"\n"), "{printed:?}");
         let off = KnownSecrets::off();
         off.learn_header("X-Auth-Token", "of-a-header");
         assert_eq!(off.hidden("of-a-header".to_owned()), "of-a-header");

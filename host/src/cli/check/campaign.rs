@@ -142,7 +142,7 @@ pub(super) fn replay<R: Referee>(referee: &R, program: &Program) -> anyhow::Resu
 }
 
 /// Works in threads without a runtime, until `job` answers None. The results are in the order of their numbers.
-fn side_by_side<T: Send>(
+pub(super) fn side_by_side<T: Send>(
     threads: usize,
     job: impl Fn(u64) -> Option<anyhow::Result<T>> + Sync,
 ) -> anyhow::Result<Vec<T>> {

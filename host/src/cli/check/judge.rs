@@ -1,9 +1,9 @@
 //! Programs of a plugin, in simulated time, and what must hold after them.
 
 use super::super::test::scenarios::{Plugin, Seen, Trial, attempt};
-use super::campaign::Referee;
+use super::campaign::{Referee, side_by_side};
 use super::compare::{Difference, World};
-use super::oracles::{Found, Oracle, deletions, existing, failing, generations, given_up, left, secret};
+use super::oracles::{Found, Oracle, deletions, existing, failing, generations, given_up, left, secret, trap};
 use super::program::{GONE, Program, SETTLE, Traits, is_fault, last, mended, passes, reference};
 use super::records::Records;
 use super::source::text;
@@ -45,18 +45,37 @@ impl Judge {
         Self { plugin, cluster, services, previous, secrets, references, stop }
     }
 
-    /// Prepares the world once.
+    /// Prepares the world once, and again for each of these objects.
     ///
     /// # Errors
     ///
-    /// A sentence: the API server rejects an object, or the host does not start.
-    pub(super) fn rehearse(&self) -> anyhow::Result<()> {
+    /// A sentence: the API server rejects an object of the cluster, the host does not start, or the plugin answers for none of the objects.
+    pub(super) fn rehearse(&self, objects: &[Value]) -> anyhow::Result<()> {
         let trial = self.play(&[json!({"advance": "1s"})], &[])?;
-        match trial.failure {
-            // A plugin that does not answer is a finding.
-            Some((_, lines)) if !trial.interrupted => anyhow::bail!("--crd, --cluster: {}", lines.join("; ")),
+        if let (Some((_, lines)), false) = (trial.failure, trial.interrupted) {
+            anyhow::bail!("--crd, --cluster: {}", lines.join("; "));
+        }
+        // Side by side: a plugin that does not answer takes its deadline in real time.
+        let tried = side_by_side(objects.len(), |number| {
+            let object = objects.get(usize::try_from(number).ok()?)?;
+            Some(self.no_answer(object))
+        })?;
+        match tried.first() {
+            Some(Some(why)) if tried.iter().all(Option::is_some) && !self.stopped() => {
+                let why = oarlock::text::one_line(why);
+                anyhow::bail!("the plugin answers for none of {} objects: {why}", tried.len())
+            }
             _ => Ok(()),
         }
+    }
+
+    /// Why the plugin gives no valid answer for an object. None: it does.
+    fn no_answer(&self, object: &Value) -> anyhow::Result<Option<String>> {
+        let steps = [json!({"apply": {"resource": object}}), json!({"advance": "10s"})];
+        let trial = self.play(&steps, &[steps.len() - 1])?;
+        let interrupted = trial.failure.filter(|_| trial.interrupted).map(|(_, lines)| lines.join("; "));
+        let trapped = || trial.seen.first().and_then(trap).map(|found| found.lines.join("; "));
+        Ok(interrupted.or_else(trapped))
     }
 
     fn play(&self, steps: &[Value], looks: &[usize]) -> anyhow::Result<Trial> {
@@ -151,15 +170,7 @@ impl Judge {
 
     /// What events and objects say that they should not.
     fn told(&self, seen: &Seen) -> Option<Found> {
-        if let Some(event) = seen.events.iter().find(|event| text(event, "/reason") == "PluginError") {
-            let namespace = event.pointer("/metadata/namespace").cloned().unwrap_or_default();
-            let resource = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"namespace": namespace}, "reason": "PluginError"});
-            let lines = vec![format!("event: {}", text(event, "/message"))];
-            let shape = text(event, "/involvedObject/kind").to_owned();
-            let checks = vec![json!({"error": {"resource": resource, "timeout": "1s"}})];
-            return Some(Found { oracle: Oracle::Trap, shape, lines, checks });
-        }
-        secret(seen, &self.secrets)
+        trap(seen).or_else(|| secret(seen, &self.secrets))
     }
 
     /// Finds an object that the plugin gave up because of a fault that passes.

@@ -161,6 +161,18 @@ pub(super) fn secret(seen: &Seen, secrets: &[String]) -> Option<Found> {
     None
 }
 
+/// Finds an event about a call that ended without a valid answer.
+pub(super) fn trap(seen: &Seen) -> Option<Found> {
+    let event = seen.events.iter().find(|event| text(event, "/reason") == "PluginError")?;
+    let namespace = event.pointer("/metadata/namespace").cloned().unwrap_or_default();
+    let resource =
+        json!({"apiVersion": "v1", "kind": "Event", "metadata": {"namespace": namespace}, "reason": "PluginError"});
+    let lines = vec![format!("event: {}", text(event, "/message"))];
+    let shape = text(event, "/involvedObject/kind").to_owned();
+    let checks = vec![json!({"error": {"resource": resource, "timeout": "1s"}})];
+    Some(Found { oracle: Oracle::Trap, shape, lines, checks })
+}
+
 /// The steps that delete the last objects.
 pub(super) fn deletions(last: &BTreeMap<String, Value>) -> Vec<Value> {
     last.values().map(|one| json!({"delete": {"ref": reference(one, &json!({}))}})).collect()

@@ -85,13 +85,14 @@ pub(super) fn sources(
     Ok(sources)
 }
 
-/// A valid object.
+/// Valid objects, of one kind after the other.
 ///
 /// # Errors
 ///
 /// See [`Source::object`].
-pub(super) fn sample(sources: &[Source]) -> anyhow::Result<Value> {
-    sources.first().context("no kind")?.object(&mut Rng::with_seed(0), "check-a", None, &[])
+pub(super) fn samples(sources: &[Source], number: u64) -> anyhow::Result<Vec<Value>> {
+    let drawn = (0..number).zip(sources.iter().cycle());
+    drawn.map(|(seed, source)| source.object(&mut Rng::with_seed(seed), "check-a", None, &[])).collect()
 }
 
 /// The kinds whose drawn objects are all the same.

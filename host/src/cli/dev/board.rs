@@ -2,6 +2,7 @@
 //!
 //! Each piece of news changes the board. It returns lines for an output that is no terminal.
 
+use super::results::Results;
 use crate::cli::group::Ended;
 use crate::cli::terminal::fitted;
 use oarlock::controller::FinishedReconcile;
@@ -61,6 +62,7 @@ pub(super) struct Board {
     /// The output of a failed build, and of failed tests.
     failures: Vec<String>,
     tests: Vec<String>,
+    results: Results,
     plugins: Vec<String>,
     reconciles: VecDeque<String>,
     errors: VecDeque<String>,
@@ -97,6 +99,7 @@ impl Board {
                     self.awaited = None;
                 } else {
                     self.digest.clone_from(&digest);
+                    self.results.another_version();
                     self.awaited = Some(Awaited { digest, saved, build: took });
                 }
                 let mut lines = text_lines(&output);
@@ -108,16 +111,15 @@ impl Board {
     }
 
     fn tested(&mut self, tests: &'static str, ended: &Ended) -> Vec<String> {
-        let is_ok = |line: &String| line.starts_with("ok ");
-        let (passed, others): (Vec<String>, Vec<String>) = text_lines(&ended.output).into_iter().partition(is_ok);
+        let run = self.results.run(tests, text_lines(&ended.output));
         if ended.success {
-            self.tests.push(format!("{tests}: {} passed", passed.len()));
-            return vec![format!("{tests}: {} passed", passed.len())];
+            let told = format!("{tests}: {} passed", run.passed);
+            self.tests.push(told.clone());
+            return vec![told];
         }
-        self.tests.push(format!("{tests}: FAILED"));
-        self.failures.extend(others.iter().cloned());
-        let mut lines = vec![format!("{tests} broken by this version:")];
-        lines.extend(others);
+        self.tests.push(format!("{tests}: {}", run.summary()));
+        let lines = run.lines(tests);
+        self.failures.extend(lines.iter().cloned());
         lines
     }
 
@@ -264,14 +266,42 @@ mod tests {
     }
 
     #[test]
-    fn broken_cases_are_told_with_their_difference() {
+    fn cases_that_the_version_broke_come_first_and_those_that_failed_before_are_told_as_such() {
         let mut board = Board::default();
-        let output = "ok       a\nFAILED   b\n           desired: 1 is not 2\n".to_owned();
-        let ended = Ended { success: false, status: String::new(), output };
-        let lines = board.news(News::Tested { tests: "cases", ended });
-        assert_eq!(lines, ["cases broken by this version:", "FAILED   b", "           desired: 1 is not 2"]);
-        let ended = Ended { success: true, status: String::new(), output: "ok       a\nok       b\n".to_owned() };
-        assert_eq!(board.news(News::Tested { tests: "cases", ended }), ["cases: 2 passed"]);
+        let tested = |success: bool, output: &str| {
+            let ended = Ended { success, status: String::new(), output: output.to_owned() };
+            News::Tested { tests: "cases", ended }
+        };
+        board.news(built("one"));
+        let lines = board.news(tested(false, "FAILED   a\n           desired: 1 is not 2\nok       b\n"));
+        assert_eq!(
+            lines,
+            ["cases that fail, without an earlier result:", "FAILED   a", "           desired: 1 is not 2"]
+        );
+        board.news(built("two"));
+        let second = "FAILED   a\n           desired: 1 is not 2\nFAILED   b\n           status: 3 is not 4\noarlock: 2 of 2 cases failed\n";
+        let expected = [
+            "cases broken by this version:",
+            "FAILED   b",
+            "           status: 3 is not 4",
+            "cases that failed before:",
+            "FAILED   a",
+            "           desired: 1 is not 2",
+            "oarlock: 2 of 2 cases failed",
+        ];
+        assert_eq!(board.news(tested(false, second)), expected);
+        let screen = board.screen(100, 24).join("\n");
+        assert!(screen.contains("tests   cases: FAILED (1 broken by this version, 1 failed before)"), "{screen}");
+        // The same plugin again: the version before is still that one.
+        board.news(built("two"));
+        assert_eq!(board.news(tested(false, second)), expected);
+        board.news(built("three"));
+        assert_eq!(board.news(tested(true, "ok       a\nok       b\n")), ["cases: 2 passed"]);
+        board.news(built("four"));
+        assert_eq!(
+            board.news(tested(false, "FAILED   a\nok       b\n")),
+            ["cases broken by this version:", "FAILED   a"]
+        );
     }
 
     #[test]

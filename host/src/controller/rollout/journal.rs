@@ -3,10 +3,10 @@
 //! An entry is stored in the cluster before its write, as a Secret of the host for each primary. So any host can undo it, also after a crash.
 
 use super::comparison::{Decision, hash, is_same_change};
-use super::values::{common, inverse, set_back, without};
+use super::values::{common, inverse, merged, set_back, still, uncontested, without};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::{
-    Change, Identity, ObjectRef, PatchKind, Precondition, Propagation, WriteError, WriteIdentity, Writer,
+    Change, Identity, ObjectRef, PatchKind, Precondition, Propagation, WriteError, WriteIdentity, Writer, owned_parts,
 };
 use crate::controller::ReconcileKey;
 use crate::informer::Object;
@@ -52,7 +52,7 @@ pub(super) struct Entry {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum Undo {
-    /// Apply this document as the plugin, then set the other fields back.
+    /// Set the fields of other writers back, then apply this document as the plugin. Null stands for a field that was not there.
     Apply { document: Value, before: Value },
     /// Merge this patch.
     Merge(Value),
@@ -60,6 +60,16 @@ enum Undo {
     Delete,
     /// Remove the plugin's finalizer from the primary.
     Finalizer,
+}
+
+/// What has to be known for a write, to undo it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Found {
+    pub(super) entry: Entry,
+    /// Whether the object did not exist before the write.
+    anew: bool,
+    /// Whether a document is what the version that runs would apply now.
+    of_current: bool,
 }
 
 /// The journals of a host. Cheap to clone.
@@ -130,7 +140,7 @@ impl Journals {
         write_identity: &WriteIdentity,
         rollout: &str,
         key: &ReconcileKey,
-        entries: Vec<Entry>,
+        found: Vec<Found>,
     ) -> Result<(), WriteError> {
         let plugin = write_identity.plugin.as_str();
         let before = self.lock().get(plugin).and_then(|journals| journals.get(key)).cloned();
@@ -140,12 +150,10 @@ impl Journals {
         }
         let same = before.clone().filter(|journal| journal.rollout == rollout);
         let mut journal = same.unwrap_or_else(|| Journal::new(plugin, rollout, key));
-        for entry in entries {
-            match journal.entries.iter_mut().find(|of| of.names(&entry)) {
-                // What the version that runs would write now is newer.
-                Some(known) if matches!(entry.undo, Undo::Apply { .. }) => known.renew(entry),
-                Some(_) => {}
-                None => journal.entries.push(entry),
+        for found in found {
+            match journal.entries.iter_mut().find(|of| of.names(&found.entry)) {
+                Some(known) => known.add(found),
+                None => journal.entries.push(found.entry),
             }
         }
         if before.as_ref() == Some(&journal) {
@@ -212,10 +220,15 @@ impl Journals {
         };
         match &entry.undo {
             Undo::Finalizer => {
-                if let Some(primary) = primary {
-                    self.writer.finalizers().remove(write_identity, &key.kind, primary).await?;
+                let live = match primary {
+                    Some(_) => None,
+                    // The version that runs may not watch it.
+                    None => self.writer.requests().read(write_identity, Identity::Host, &key.kind, &key.key).await?,
+                };
+                match primary.or(live.as_ref()).filter(|object| object.has_finalizer(&write_identity.finalizer())) {
+                    Some(object) => self.writer.finalizers().remove(write_identity, &key.kind, object).await,
+                    None => Ok(()),
                 }
-                Ok(())
             }
             Undo::Delete => {
                 let live = self.read(write_identity, &target).await?;
@@ -227,23 +240,43 @@ impl Journals {
                 let precondition = Precondition::default();
                 carry_out(Change::Delete { target, propagation: Propagation::Background, precondition }).await
             }
-            Undo::Merge(patch) => carry_out(merge(target, patch.clone())).await,
-            Undo::Apply { document, before } => {
-                if self.read(write_identity, &target).await?.is_none_or(|live| live.deleting()) {
-                    // The version that runs makes it anew, if it is wanted.
-                    return Ok(());
+            Undo::Merge(patch) => {
+                let Some((live, owned)) = self.live(write_identity, &target).await? else { return Ok(()) };
+                match uncontested(patch, &live, &owned) {
+                    Value::Object(left) if left.is_empty() => Ok(()),
+                    left => carry_out(merge(target, left)).await,
                 }
+            }
+            Undo::Apply { document, before } => {
+                // Otherwise the version that runs makes it anew, if it is wanted.
+                let Some((live, owned)) = self.live(write_identity, &target).await? else { return Ok(()) };
+                // The document decides about its own fields; the others were those of another writer. They are set back before the apply,
+                // because after it nobody knows any more that the candidate wrote them, and again if the apply removes them.
+                let kept = still(&without(before, document), &owned);
+                let set_back = async |live: &Value| match set_back(live, &kept) {
+                    Some(patch) => carry_out(merge(target.clone(), patch)).await,
+                    None => Ok(()),
+                };
+                set_back(&live).await?;
+                let object = uncontested(document, &live, &owned);
                 let (subresource, precondition) = (String::new(), Precondition::default());
-                carry_out(Change::Apply { object: document.clone(), subresource, force: true, precondition }).await?;
-                let Some(live) = self.read(write_identity, &target).await? else { return Ok(()) };
-                let live: Value = serde_json::from_str(live.json()).unwrap_or_default();
-                // The document decides about its own fields; the others were those of another writer.
-                match set_back(&live, &without(before, document)) {
-                    Some(patch) => carry_out(merge(target, patch)).await,
+                carry_out(Change::Apply { object, subresource, force: true, precondition }).await?;
+                match self.live(write_identity, &target).await? {
+                    Some((live, _)) => set_back(&live).await,
                     None => Ok(()),
                 }
             }
         }
+    }
+
+    /// An object, and what the plugin wrote last of it. None: it is gone, or goes.
+    async fn live(
+        &self,
+        write_identity: &WriteIdentity,
+        target: &ObjectRef,
+    ) -> Result<Option<(Value, Value)>, WriteError> {
+        let live = self.read(write_identity, target).await?.filter(|live| !live.deleting());
+        Ok(live.map(|live| values(&live, write_identity)))
     }
 
     async fn read(
@@ -276,6 +309,14 @@ impl Journal {
     }
 }
 
+impl Found {
+    /// The finalizer of a primary.
+    pub(super) fn finalizer(key: &ReconcileKey) -> Self {
+        let target = ObjectRef { kind: GroupVersionKind::clone(&key.kind), key: key.key.clone() };
+        Self { entry: Entry::new(&target, Undo::Finalizer), anew: false, of_current: false }
+    }
+}
+
 impl Entry {
     fn target(&self) -> ObjectRef {
         ObjectRef { kind: of_parts(&self.kind), key: ObjectKey::new(&*self.namespace, &*self.name) }
@@ -291,12 +332,6 @@ impl Entry {
         (self.undo == Undo::Delete).then(|| self.target())
     }
 
-    /// The finalizer of a primary.
-    pub(super) fn finalizer(key: &ReconcileKey) -> Self {
-        let target = ObjectRef { kind: GroupVersionKind::clone(&key.kind), key: key.key.clone() };
-        Self::new(&target, Undo::Finalizer)
-    }
-
     /// Whether both are about the same object, in the same way.
     fn names(&self, other: &Self) -> bool {
         let finalizer = |entry: &Self| entry.undo == Undo::Finalizer;
@@ -304,12 +339,38 @@ impl Entry {
             == (&other.kind, &other.namespace, &other.name, finalizer(other))
     }
 
-    /// Takes the document over, and keeps the fields as they were before the first write.
-    fn renew(&mut self, other: Self) {
-        if let (Undo::Apply { document, .. }, Undo::Apply { document: newer, .. }) = (&mut self.undo, other.undo) {
-            *document = newer;
+    /// Adds how to undo a further write of the object. Fields keep the values that they had before the first one.
+    fn add(&mut self, Found { entry, anew, of_current }: Found) {
+        if anew {
+            // What was before belongs to an object that is gone.
+            self.undo = entry.undo;
+            return;
         }
+        let known = std::mem::replace(&mut self.undo, Undo::Delete);
+        self.undo = match (known, entry.undo) {
+            (Undo::Apply { document, before }, Undo::Apply { document: newer, before: further }) => {
+                // Otherwise the newer one is what the candidate applied.
+                let document = if of_current { newer } else { document };
+                Undo::Apply { document, before: merged(before, further) }
+            }
+            (Undo::Apply { document, before }, Undo::Merge(further)) => {
+                Undo::Apply { document, before: merged(before, further) }
+            }
+            (Undo::Merge(before), Undo::Apply { document, before: further }) => {
+                Undo::Apply { document, before: merged(before, further) }
+            }
+            (Undo::Merge(before), Undo::Merge(further)) => Undo::Merge(merged(before, further)),
+            (known, _) => known,
+        };
     }
+}
+
+/// An object, and what the plugin wrote last of it.
+fn values(live: &Object, write_identity: &WriteIdentity) -> (Value, Value) {
+    let value: Value = serde_json::from_str(live.json()).unwrap_or_default();
+    let parts = owned_parts(live, &value, &write_identity.field_manager());
+    let owned = parts.into_iter().reduce(merged).unwrap_or_default();
+    (value, owned)
 }
 
 /// How to undo a change, or why that is impossible. None: the version that runs makes the same change.
@@ -321,13 +382,16 @@ pub(super) fn entry(
     live: Option<&Object>,
     current: &Decision,
     (write_identity, writer): (&WriteIdentity, &Writer),
-) -> Result<Option<Entry>, String> {
+) -> Result<Option<Found>, String> {
     let theirs = current.like(change);
     if theirs.is_some_and(|theirs| is_same_change(theirs, change)) {
         return Ok(None);
     }
     let cannot = |why: &str| Err(format!("{}: {why}", change.summary()));
-    let live_value: Option<Value> = live.and_then(|live| serde_json::from_str(live.json()).ok());
+    let found = |target: &ObjectRef, undo: Undo, of_current: bool| {
+        Ok(Some(Found { entry: Entry::new(target, undo), anew: live.is_none(), of_current }))
+    };
+    let (live_value, owned) = live.map(|live| values(live, write_identity)).unzip();
     match change {
         Change::Delete { .. } => cannot("a deletion cannot be undone"),
         Change::Apply { subresource, .. } | Change::Patch { subresource, .. } if !subresource.is_empty() => {
@@ -338,25 +402,30 @@ pub(super) fn entry(
         }
         Change::Patch { target, patch, .. } => {
             let Some(live) = live_value else { return cannot("the object does not exist") };
-            Ok(Some(Entry::new(target, Undo::Merge(inverse(patch, &live)))))
+            found(target, Undo::Merge(inverse(patch, &live)), false)
         }
         Change::Create(object) | Change::Apply { object, .. } => {
             let Ok(target) = target_of(object) else { return cannot("the document does not name its object") };
             let (Some(live), Some(live_value)) = (live, live_value) else {
-                if let Some(Change::Apply { object: document, .. } | Change::Create(document)) = theirs {
-                    let undo = Undo::Apply { document: document.clone(), before: json!({}) };
-                    return Ok(Some(Entry::new(&target, undo)));
-                }
-                return Ok(Some(Entry::new(&target, Undo::Delete)));
+                return match theirs {
+                    Some(Change::Apply { object: document, .. } | Change::Create(document)) => {
+                        found(&target, Undo::Apply { document: document.clone(), before: json!({}) }, true)
+                    }
+                    _ => found(&target, Undo::Delete, false),
+                };
             };
-            let document = match theirs {
-                Some(Change::Apply { object, .. }) => object.clone(),
+            // What the plugin wrote itself is in the document, if it is wanted.
+            let before = without(&common(object, &live_value), &owned.unwrap_or_default());
+            match theirs {
+                Some(Change::Apply { object: document, .. }) => {
+                    found(&target, Undo::Apply { document: document.clone(), before }, true)
+                }
                 _ => {
-                    let owned = writer.applied().get(&write_identity.field_manager(), &target.kind, live);
-                    owned.and_then(|owned| serde_json::from_str(&owned).ok()).unwrap_or_else(|| bare(&target))
+                    let applied = writer.applied().get(&write_identity.field_manager(), &target.kind, live);
+                    let applied = applied.and_then(|applied| serde_json::from_str(&applied).ok());
+                    found(&target, Undo::Apply { document: applied.unwrap_or_else(|| bare(&target)), before }, false)
                 }
-            };
-            Ok(Some(Entry::new(&target, Undo::Apply { before: common(object, &live_value), document })))
+            }
         }
     }
 }
@@ -416,6 +485,52 @@ fn of_parts([group, version, kind]: &[String; 3]) -> GroupVersionKind {
 mod tests {
     use super::*;
 
+    fn found(target: &ObjectRef, undo: Undo) -> Found {
+        Found { entry: Entry::new(target, undo), anew: false, of_current: false }
+    }
+
+    /// How to undo writes of one object, one after the other.
+    fn undo(writes: Vec<(Undo, bool, bool)>) -> Undo {
+        let target = ObjectRef { kind: secret(), key: ObjectKey::new("n", "a") };
+        let mut writes = writes.into_iter().map(|(undo, anew, of_current)| Found {
+            entry: Entry::new(&target, undo),
+            anew,
+            of_current,
+        });
+        let mut first = writes.next().unwrap().entry;
+        writes.for_each(|write| first.add(write));
+        first.undo
+    }
+
+    fn apply(document: &str, before: Value) -> Undo {
+        Undo::Apply { document: json!(document), before }
+    }
+
+    #[test]
+    fn a_document_is_replaced_by_what_the_version_that_runs_would_apply_and_by_nothing_else() {
+        let first = || apply("one", json!({"replicas": 3}));
+        let second = || apply("two", json!({"replicas": 5, "paused": true}));
+        let before = json!({"replicas": 3, "paused": true});
+        assert_eq!(undo(vec![(first(), false, false), (second(), false, false)]), apply("one", before.clone()));
+        assert_eq!(undo(vec![(first(), false, false), (second(), false, true)]), apply("two", before));
+    }
+
+    #[test]
+    fn applies_and_merge_patches_of_an_object_are_undone_together() {
+        let (a, b) = (|| Undo::Merge(json!({"a": 1})), || Undo::Merge(json!({"a": 2, "b": null})));
+        let both = json!({"a": 1, "b": null});
+        assert_eq!(undo(vec![(a(), false, false), (b(), false, false)]), Undo::Merge(both.clone()));
+        let applied = || apply("one", json!({"a": 2, "b": null}));
+        assert_eq!(undo(vec![(a(), false, false), (applied(), false, false)]), apply("one", both.clone()));
+        assert_eq!(undo(vec![(apply("one", json!({"a": 1})), false, false), (b(), false, false)]), apply("one", both));
+    }
+
+    #[test]
+    fn an_object_that_the_candidate_created_is_deleted_whatever_was_written_later_or_before() {
+        assert_eq!(undo(vec![(Undo::Delete, false, false), (apply("one", json!({})), false, false)]), Undo::Delete);
+        assert_eq!(undo(vec![(apply("one", json!({})), false, false), (Undo::Delete, true, false)]), Undo::Delete);
+    }
+
     #[tokio::test]
     async fn journals_are_bounded_in_number_and_bytes() {
         use crate::api::Discovery;
@@ -433,7 +548,7 @@ mod tests {
         };
         let entry = |key: &ReconcileKey, bytes: usize| {
             let target = ObjectRef { kind: GroupVersionKind::clone(&key.kind), key: key.key.clone() };
-            vec![Entry::new(&target, Undo::Merge(json!({"data": {"x": "x".repeat(bytes)}})))]
+            vec![found(&target, Undo::Merge(json!({"data": {"x": "x".repeat(bytes)}})))]
         };
         let record = async |key: &ReconcileKey, bytes: usize| {
             journals.record(&write_identity, "r", key, entry(key, bytes)).await

@@ -2,11 +2,11 @@
 //! begins with undoing the candidate's writes.
 
 use super::comparison::Decision;
-use super::journal::{Entry, entry, object_of};
+use super::journal::{Found, entry, object_of};
 use super::{Controller, Rollout, RolloutEvent};
 use crate::apply::{Change, Identity, ObjectRef, WriteError, WriteIdentity};
-use crate::controller::ReconcileKey;
-use crate::controller::outcome::Failure;
+use crate::controller::outcome::{Failure, Next};
+use crate::controller::{ReconcileKey, Version};
 use crate::informer::Object;
 use crate::lease::LeadershipGuard;
 use crate::workqueue::Trigger;
@@ -73,6 +73,20 @@ impl Controller {
         }
     }
 
+    /// Checks that the version that runs reconciles the object, too: it is the one that undoes the candidate's writes.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::HandedBack`]: it does not.
+    pub(in crate::controller) fn is_of_both(&self, rollout: &Rollout, key: &ReconcileKey) -> Result<(), Failure> {
+        if self.version.get().is_some_and(|current| current.sees(&key.kind, &key.key)) {
+            return Ok(());
+        }
+        let why = "the version that runs does not reconcile it, and would not undo the writes".to_owned();
+        rollout.hold(key, &why);
+        Err(Failure::HandedBack(why))
+    }
+
     /// Enters how to undo the candidate's changes, before they are made.
     ///
     /// # Errors
@@ -86,7 +100,7 @@ impl Controller {
         changes: &[Change],
     ) -> Result<(), Failure> {
         let writer = &self.shared.writer;
-        let mut entries = Vec::new();
+        let mut all = Vec::new();
         for change in changes {
             let live = match object_of(change) {
                 Some(target) if !target.key.name.is_empty() => {
@@ -97,22 +111,22 @@ impl Controller {
                 _ => None,
             };
             let mut made = entry(change, live.as_deref(), current, (write_identity, writer));
-            if let Ok(Some(entry)) = &made
-                && let Some(target) = entry.deletes()
+            if let Ok(Some(found)) = &made
+                && let Some(target) = found.entry.deletes()
                 && !writer.allows(write_identity, "delete", &target).await.unwrap_or(false)
             {
                 made = Err(format!("{}: the grant does not allow to delete it again", change.summary()));
             }
             match made {
                 Ok(None) => {}
-                Ok(Some(entry)) => entries.push(entry),
+                Ok(Some(found)) => all.push(found),
                 Err(why) => {
                     rollout.hold(key, &why);
                     return Err(Failure::HandedBack(why));
                 }
             }
         }
-        self.enter_all(rollout, write_identity, key, entries).await
+        self.enter_all(rollout, write_identity, key, all).await
     }
 
     /// Enters that the candidate adds the plugin's finalizer, which the version that runs does not know.
@@ -125,7 +139,7 @@ impl Controller {
         if self.version.get().is_some_and(|current| current.cleans_up(&key.kind)) {
             return Ok(());
         }
-        self.enter_all(rollout, write_identity, key, vec![Entry::finalizer(key)]).await
+        self.enter_all(rollout, write_identity, key, vec![Found::finalizer(key)]).await
     }
 
     async fn enter_all(
@@ -133,10 +147,10 @@ impl Controller {
         rollout: &Rollout,
         write_identity: &WriteIdentity,
         key: &ReconcileKey,
-        entries: Vec<Entry>,
+        found: Vec<Found>,
     ) -> Result<(), Failure> {
-        let Some(journals) = self.shared.journals.as_ref().filter(|_| !entries.is_empty()) else { return Ok(()) };
-        match journals.record(write_identity, &rollout.version.identity, key, entries).await {
+        let Some(journals) = self.shared.journals.as_ref().filter(|_| !found.is_empty()) else { return Ok(()) };
+        match journals.record(write_identity, &rollout.version.identity, key, found).await {
             Ok(()) => Ok(()),
             Err(WriteError::Denied(why)) => {
                 rollout.hold(key, &why);
@@ -176,23 +190,35 @@ impl Controller {
         Ok(undone)
     }
 
-    /// Whether this host's knowledge of the journals may be needed: a version has a canary.
-    fn needs_journals(&self) -> bool {
-        let canary = |version: &crate::controller::Version| {
-            version.loaded.guest.grants.rollout().is_some_and(|steps| steps.canary.is_some())
-        };
-        self.version.get().is_some_and(|version| canary(&version))
+    /// Undoes what a canary wrote about an object that the current version does not reconcile. Returns the key's next step.
+    ///
+    /// * `version` - the current one.
+    pub(in crate::controller) async fn settle_unreached(
+        &self,
+        version: &Version,
+        key: &ReconcileKey,
+        guard: &LeadershipGuard,
+    ) -> Next {
+        let write_identity = version.write_identity.within(guard);
+        match self.settle((&write_identity, &version.identity), key, None, None).await {
+            Ok(_) => Next::Done,
+            Err(error) => {
+                tracing::warn!(plugin = self.name, %key, %error, "writes of an aborted canary cannot be undone yet");
+                Next::Retry
+            }
+        }
     }
 
-    /// Reads the journals of earlier canaries once in a leadership, before the first reconcile.
+    /// Reads the journals of earlier canaries once in a leadership, before the first reconcile: also if no version has a canary any more.
     pub(in crate::controller) async fn know_journals(&self) {
-        if self.shared.journals.is_none() || !self.needs_journals() {
-            return;
-        }
+        let Some(journals) = &self.shared.journals else { return };
         let mut known = self.journals_known.lock().await;
-        while *known != self.leaderships.load(Relaxed) && self.needs_journals() {
-            let Some(journals) = &self.shared.journals else { return };
+        loop {
             let leadership = self.leaderships.load(Relaxed);
+            let forbidden = self.journals_forbidden.load(Relaxed) == leadership && !self.has_canary();
+            if *known == leadership || forbidden {
+                return;
+            }
             match journals.load(&self.name).await {
                 Ok(()) => {
                     *known = leadership;
@@ -200,12 +226,22 @@ impl Controller {
                         self.queue.add(key, Trigger::Swap);
                     }
                 }
+                // A host without canaries does not need the permission.
+                Err(WriteError::Forbidden(_)) if !self.has_canary() => {
+                    self.journals_forbidden.store(leadership, Relaxed);
+                }
                 Err(error) => {
                     tracing::warn!(plugin = self.name, %error, "the journals of canaries cannot be read: the keys wait");
                     tokio::time::sleep(TRY_AGAIN).await;
                 }
             }
         }
+    }
+
+    fn has_canary(&self) -> bool {
+        let canary =
+            |version: &Version| version.loaded.guest.grants.rollout().is_some_and(|steps| steps.canary.is_some());
+        self.version.get().is_some_and(|version| canary(&version))
     }
 
     /// Checks that a canary can keep its journals.

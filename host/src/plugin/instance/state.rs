@@ -167,9 +167,9 @@ impl State {
 
     /// Logs the guest's printed output.
     pub(in crate::plugin) fn print(&mut self, error: bool, bytes: &[u8]) {
-        // Before it is cut: a secret may have several lines.
+        // Before it is cut into lines: a secret may have several, and may come in several writes.
         let secrets = Arc::clone(&self.guest.secrets);
-        for line in self.output.printed(error, &secrets.hide_bytes(bytes)) {
+        for line in self.output.printed(error, bytes, &secrets) {
             self.print_line(error, &line);
         }
     }
@@ -184,11 +184,9 @@ impl State {
 
     /// Ends a call, and with it an incomplete printed line.
     pub(super) fn end_of_call(&mut self) {
-        let [out, err] = self.output.rest();
-        for (error, line) in [(false, out), (true, err)] {
-            if let Some(line) = line {
-                self.print_line(error, &line);
-            }
+        let [out, err] = self.output.rest(&self.guest.secrets);
+        for (error, lines) in [(false, out), (true, err)] {
+            lines.iter().for_each(|line| self.print_line(error, line));
         }
         self.output.forget();
     }
@@ -210,7 +208,7 @@ impl State {
 
     /// The guest's last error messages.
     pub(super) fn error_lines(&self) -> Option<String> {
-        self.output.error_lines()
+        self.output.error_lines(&self.guest.secrets)
     }
 
     /// Begins another reconcile: of the last one only the guest's memory remains, with whatever the guest keeps there.
@@ -225,5 +223,14 @@ impl State {
         self.phase = Phase::Start;
         self.spent = Spent::default();
         self.footprint.forgive();
+    }
+}
+
+impl Drop for State {
+    /// A start that failed and an abandoned call have no end, and some of their output may wait for it.
+    fn drop(&mut self) {
+        if self.output.holds() {
+            self.end_of_call();
+        }
     }
 }

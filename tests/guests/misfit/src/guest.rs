@@ -1,7 +1,7 @@
 //! The modes.
 
-use crate::modes::MODES;
 use crate::reading::everything;
+use crate::reconcile::Reconcile;
 use crate::{manifest, misbehave};
 use oarlock_guest::raw::{
     ApplyChange, Change, DeleteChange, Denial, Error, Event, GroupVersionKind, Guest, ObjectKey, ObjectRef,
@@ -69,6 +69,7 @@ impl Guest for Misfit {
             }
             "asks" => drop(send("GET", &url(), &[], b"")),
             "list-all" | "indexed" | "program" | "gadget" => return misfit.reading().map(Some),
+            "writes" => return Ok(Some(misfit.writes().to_string())),
             "merge-huge" => return merge_huge(misfit.count(1_000_000)),
             "merge-custom" => {
                 let merged = merge_custom(misfit.value.as_str().unwrap_or_default())?;
@@ -100,6 +101,7 @@ impl Guest for Misfit {
             "nothing" | "deletes" => return Ok(None),
             "blind" => return Ok(Some(json!({"seen": misfit.value}).to_string())),
             "staged" => return Ok(Some(json!(2 + misfit.count(1)).to_string())),
+            "meddles" => return Ok(Some(json!({"seen": misfit.value, "labels": 2}).to_string())),
             "slow" => misbehave::compute(misfit.count(100_000_000)),
             "remembers" => {
                 let first = misfit.once("first", &misfit.value);
@@ -132,6 +134,9 @@ impl Guest for Misfit {
             }
             return Ok(observation);
         }
+        if misfit.mode == "writes" {
+            return misfit.written(&request);
+        }
         if misfit.mode == "nothing" {
             return Ok(observation);
         }
@@ -148,6 +153,11 @@ impl Guest for Misfit {
                 observation.state = seen.map(|seen| json!({"seen": seen}).to_string());
             }
             "staged" => observation.state = Some(json!(misfit.stage()?).to_string()),
+            "meddles" => {
+                let child = observation.state.map(|text| parsed(&text)).unwrap_or_default();
+                let seen = child.pointer("/data/seen");
+                observation.state = Some(json!({"seen": seen, "labels": misfit.meddled()?}).to_string());
+            }
             "live" => drop(cluster::get_live(&core("ConfigMap"), &misfit.key("child"))?),
             "invalid-json-actual" => observation.state = Some("nonsense".to_owned()),
             "garbage-status" => observation.status = Some("{\"value\": NaN}".to_owned()),
@@ -185,6 +195,7 @@ impl Guest for Misfit {
         match misfit.mode.as_str() {
             "loop-patch" => misbehave::spin(),
             "never-equal" => return Ok(outcome),
+            "writes" => return Ok(misfit.write(&request, desired.as_deref(), actual.as_deref())),
             "verbatim" => {
                 let applied = cluster::get_applied(&core("ConfigMap"), &misfit.key("child"))?;
                 let answered = (Some(backwards(&misfit.child())), applied.map(|text| backwards(&parsed(&text))));
@@ -250,6 +261,11 @@ impl Guest for Misfit {
                 });
                 return Ok(outcome);
             }
+            "meddles" => {
+                outcome.changes = misfit.meddling()?;
+                outcome.changes.push(apply(&misfit.child()));
+                return Ok(outcome);
+            }
             "deletes" => {
                 let target = ObjectRef { kind: core("ConfigMap"), key: misfit.key("child") };
                 let (propagation, precondition) = (Propagation::Background, anything());
@@ -264,137 +280,6 @@ impl Guest for Misfit {
         let force = misfit.mode == "force";
         outcome.changes.extend(desired.map(|child| apply_text(child, force)));
         Ok(outcome)
-    }
-}
-
-/// One call.
-pub(crate) struct Reconcile {
-    pub(crate) namespace: String,
-    name: String,
-    pub(crate) mode: String,
-    argument: Option<usize>,
-    /// The object's `data.value`.
-    pub(crate) value: Value,
-    owner: Value,
-}
-
-impl Reconcile {
-    fn of(request: &Request) -> Result<Self, Error> {
-        let text = request.object.as_ref().or(request.last_seen.as_ref());
-        let object: Value = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-        let annotated = object.pointer("/metadata/annotations/misfit~1mode").and_then(Value::as_str).map(str::to_owned);
-        let mode = annotated
-            .or_else(|| manifest::mode(&object))
-            .or_else(|| config::get("mode"))
-            .unwrap_or_else(|| "ok".to_owned());
-        let (mode, argument) = match mode.split_once(':') {
-            Some((mode, argument)) => (mode.to_owned(), argument.parse().ok()),
-            None => (mode, None),
-        };
-        if !MODES.contains(&mode.as_str()) {
-            return Err(Error::Terminal(format!("misfit knows no mode {mode:?}")));
-        }
-        let ObjectKey { namespace, name } = request.key.clone();
-        let GroupVersionKind { group, version, kind } = &request.kind;
-        let api_version = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
-        let owner =
-            json!({"apiVersion": api_version, "kind": kind, "name": name, "uid": request.uid, "controller": true});
-        let value = object.pointer("/data/value").cloned().unwrap_or_else(|| json!("none"));
-        Ok(Self { namespace, name, mode, argument, value, owner })
-    }
-
-    fn count(&self, unless_told: usize) -> usize {
-        self.argument.unwrap_or(unless_told)
-    }
-
-    fn key(&self, suffix: &str) -> ObjectKey {
-        ObjectKey { namespace: self.namespace.clone(), name: format!("{}-{suffix}", self.name) }
-    }
-
-    pub(crate) fn object(&self, kind: &str, suffix: &str, data: &Value) -> Value {
-        let ObjectKey { namespace, name } = self.key(suffix);
-        json!({
-            "apiVersion": "v1", "kind": kind, "data": data,
-            "metadata": {
-                "name": name, "namespace": namespace, "labels": {"misfit-child": "true"}, "ownerReferences": [self.owner],
-            },
-        })
-    }
-
-    /// How many writes of the mode `staged` are made.
-    fn stage(&self) -> Result<usize, Error> {
-        let child = cluster::get_applied(&core("ConfigMap"), &self.key("child"))?.map(|text| parsed(&text));
-        if child.is_none_or(|child| child.pointer("/data/seen") != Some(&self.value)) {
-            return Ok(0);
-        }
-        let options = everything(self.namespace.clone(), "misfit-child=true");
-        let found = cluster::list_objects(&core("ConfigMap"), &options)?;
-        let mut found = found.iter().map(|text| parsed(text));
-        let name = json!(self.key("extra").name);
-        Ok(match found.find(|object| object.pointer("/metadata/name") == Some(&name)) {
-            None => 1,
-            Some(extra) => {
-                let label = extra.pointer("/metadata/labels/stage").and_then(Value::as_str);
-                2 + label.and_then(|label| label.parse::<usize>().ok()).unwrap_or_default()
-            }
-        })
-    }
-
-    /// What a well-behaved misfit wants.
-    fn child(&self) -> Value {
-        let seen = match self.mode.as_str() {
-            "never-settles" => json!((self.next_count() / self.count(1).max(1) as u64).to_string()),
-            "wrong" => json!("wrong"),
-            _ => self.value.clone(),
-        };
-        let mut data = json!({"seen": seen});
-        if self.mode == "marked" {
-            data["marked"] = json!("true");
-        }
-        self.object("ConfigMap", "child", &data)
-    }
-
-    /// The same in another order of members each time.
-    fn reordered(&self) -> String {
-        let child = self.child();
-        let mut members: Vec<_> = child.as_object().into_iter().flatten().collect();
-        let turns = usize::try_from(self.next_count()).unwrap_or_default() % members.len().max(1);
-        members.rotate_left(turns);
-        let members: Vec<_> = members.into_iter().map(|(name, value)| format!("{}:  {value}", json!(name))).collect();
-        format!("{{ {} }}", members.join(" , "))
-    }
-
-    /// A child that the API server adds to: types, ports, policies.
-    fn service(&self) -> Value {
-        let mut service = self.object("Service", "child", &json!({}));
-        if let Some(fields) = service.as_object_mut() {
-            fields.remove("data");
-            fields.insert("spec".to_owned(), json!({"selector": {"app": "misfit"}, "ports": [{"port": 80}]}));
-        }
-        service
-    }
-
-    /// What the host's cache holds for this object under a name; `value` when it holds nothing yet.
-    fn once(&self, what: &str, value: &Value) -> Value {
-        let key = format!("{what} {}/{}", self.namespace, self.name);
-        if let Some(kept) = cache::get(&key).and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
-            return kept;
-        }
-        cache::set(&key, value.to_string().as_bytes(), 0);
-        value.clone()
-    }
-
-    fn has(&self, what: &str) -> bool {
-        cache::get(&format!("{what} {}/{}", self.namespace, self.name)).is_some()
-    }
-
-    /// An instance does not live long enough to count: the host's cache does.
-    fn next_count(&self) -> u64 {
-        let key = format!("counter {}/{}", self.namespace, self.name);
-        let last = cache::get(&key).and_then(|bytes| String::from_utf8(bytes).ok()).and_then(|text| text.parse().ok());
-        let next = last.unwrap_or(0_u64) + 1;
-        cache::set(&key, next.to_string().as_bytes(), 0);
-        next
     }
 }
 
@@ -454,11 +339,11 @@ fn merge_custom(text: &str) -> Result<String, Error> {
     merge::apply_patch(&kind, &current, &patch)
 }
 
-fn apply(object: &Value) -> Change {
+pub(crate) fn apply(object: &Value) -> Change {
     apply_text(object.to_string(), false)
 }
 
-fn apply_text(object: String, force: bool) -> Change {
+pub(crate) fn apply_text(object: String, force: bool) -> Change {
     let (subresource, precondition) = (String::new(), anything());
     Change::Apply(ApplyChange { object, subresource, force, precondition })
 }
@@ -471,7 +356,7 @@ fn transient(delay_ms: Option<u64>, message: &str) -> Error {
     Error::Transient(Retry { delay_ms, message: message.to_owned() })
 }
 
-fn anything() -> Precondition {
+pub(crate) fn anything() -> Precondition {
     Precondition { uid: None, resource_version: None }
 }
 

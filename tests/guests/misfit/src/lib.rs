@@ -67,8 +67,10 @@
 //! | `force` | the child is applied with force |
 //! | `defaulted` | the child is a Service, to which the API server adds defaults |
 //! | `staged:N` | one write in each reconcile: the child, then `<name>-extra`, then N times (once unless told) its label `stage` |
+//! | `meddles` | merge-patches the labels `a` and then `b` of `<name>-patched`, and applies `data.x`, then `data.y`, to `<name>-applied` and `<name>-patched` |
 //! | `remembers` | the child's data also has the first value the object ever had |
 //! | `grudge` | `get-desired` fails with a terminal error for ever after the object had the value `two` |
+//! | `writes` | instead of the child: up to two ConfigMaps, Gadgets and Racks (`plan.oarlock.test/v1`) with content, status and deletions that the value and the version decide |
 //! | `cache-flood:N` | N cache entries of 64 KiB (1000 unless told) |
 //!
 //! The manifest is the text in a buffer of 8 KiB behind the marker `oarlock-misfit-manifest:`, padded with spaces. A test
@@ -82,6 +84,8 @@ mod guest;
 #[cfg(target_arch = "wasm32")]
 mod manifest;
 #[cfg(target_arch = "wasm32")]
+mod meddling;
+#[cfg(target_arch = "wasm32")]
 mod misbehave;
 #[cfg(target_arch = "wasm32")]
 mod modes;
@@ -89,3 +93,7 @@ mod modes;
 mod program;
 #[cfg(target_arch = "wasm32")]
 mod reading;
+#[cfg(target_arch = "wasm32")]
+mod reconcile;
+#[cfg(target_arch = "wasm32")]
+mod writes;

@@ -30,6 +30,12 @@ pub(crate) fn text() -> String {
     String::from_utf8_lossy(buffer.get(MARKER.len()..).unwrap_or_default()).trim_end().to_owned()
 }
 
+/// The version.
+pub(crate) fn version() -> String {
+    let manifest: serde_json::Value = serde_json::from_str(&text()).unwrap_or_default();
+    manifest.get("version").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
+}
+
 /// The mode of a version: `mode=MODE` as the description of its manifest. `mode=fragile:MODE` is meant for objects with the
 /// label `fragile` only.
 pub(crate) fn mode(object: &serde_json::Value) -> Option<String> {

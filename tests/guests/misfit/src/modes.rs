@@ -1,7 +1,7 @@
 //! The names of the modes.
 
 /// Every mode, so that a typo in a test is an error of its own.
-pub(crate) const MODES: [&str; 73] = [
+pub(crate) const MODES: [&str; 75] = [
     "ok",
     "asks",
     "nothing",
@@ -75,4 +75,6 @@ pub(crate) const MODES: [&str; 73] = [
     "slow",
     "deletes",
     "staged",
+    "writes",
+    "meddles",
 ];

@@ -1,7 +1,8 @@
 //! The modes of reading.
 
-use crate::guest::{Reconcile, core, parsed};
+use crate::guest::{core, parsed};
 use crate::program::{self, Query};
+use crate::reconcile::Reconcile;
 use oarlock_guest::raw::{Error, GroupVersionKind, ObjectKey, cluster};
 use serde_json::{Value, json};
 

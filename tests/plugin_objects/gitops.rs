@@ -1,0 +1,99 @@
+//! Plugin objects in the hands of a GitOps tool: applied on the server, judged by kstatus, and compared again and again.
+
+use super::declared::{grant, object};
+use super::{definition, has_child, key, path, shows, start};
+use crate::plan::ALONE;
+use anyhow::{Context, Result, ensure};
+use oarlock_tests::harness::{SOON, World, eventually, misfit_version, text, with_world};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// The health of an object of any kind by the rules of kstatus, which Flux and others use.
+fn kstatus(object: &Value) -> &'static str {
+    let condition = |kind: &str| {
+        let all = object.pointer("/status/conditions").and_then(Value::as_array);
+        let found = all.into_iter().flatten().find(|one| one["type"] == kind);
+        found.and_then(|one| one["status"].as_str()).unwrap_or_default()
+    };
+    let observed = object.pointer("/status/observedGeneration");
+    match () {
+        () if object.pointer("/metadata/deletionTimestamp").is_some() => "Terminating",
+        () if observed.is_some() && observed != object.pointer("/metadata/generation") => "InProgress",
+        () if condition("Stalled") == "True" => "Failed",
+        () if condition("Reconciling") == "True" => "InProgress",
+        () if ["False", "Unknown"].contains(&condition("Ready")) => "InProgress",
+        () => "Current",
+    }
+}
+
+/// The tool's command line.
+async fn tool(world: &World, verb: &str, file: &str) -> Result<String> {
+    world.cluster.kubectl(&[verb, "--server-side", "--field-manager=argocd-controller", "-f", file]).await
+}
+
+/// Waits until the object is healthy with this version, which the tool then finds as it applied it, in every way of comparing.
+async fn in_sync(world: &World, version: &str, file: &str) -> Result<Value> {
+    let healthy = |object: &Value| kstatus(object) == "Current" && text(object, "/status/version") == version;
+    let object = shows(world, "misfit", &format!("a healthy version {version}"), healthy).await?;
+    // kubectl exits with 1 for a difference, which is an error here.
+    tool(world, "diff", file).await?;
+    world.cluster.kubectl(&["diff", "-f", file]).await?;
+    // No conflict, and no write.
+    tool(world, "apply", file).await?;
+    let again = world.cluster.get(&path(world, "misfit")).await?.context("no object")?;
+    ensure!(again["metadata"]["generation"] == object["metadata"]["generation"], "{again:#}");
+    let entries = again.pointer("/metadata/managedFields").and_then(Value::as_array).context("no managers")?;
+    for entry in entries {
+        let of_host = text(entry, "/manager").starts_with("oarlock");
+        let parts = entry["fieldsV1"].as_object().context("no fields")?;
+        ensure!(!of_host || parts.keys().all(|part| part == "f:status"), "{entry:#}");
+        ensure!(of_host || !parts.contains_key("f:status"), "{entry:#}");
+    }
+    Ok(again)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_gitops_tool_sees_progress_health_and_no_drift() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        definition(&world).await?;
+        for version in ["one", "two"] {
+            world.plugins.file(&format!("{version}.wasm"), &misfit_version(version, "")?)?;
+        }
+        key(&world, "a").await?;
+        let file = world.folder().join("plugin.yaml");
+        let wants = |version: &str| {
+            let spec = json!({"source": {"file": format!("{version}.wasm")}, "grant": grant(&world)});
+            std::fs::write(&file, object(&world, "misfit", &spec).to_string())
+        };
+        let name = file.display().to_string();
+        wants("one")?;
+        tool(&world, "apply", &name).await?;
+        let unseen = world.cluster.get(&path(&world, "misfit")).await?.context("no object")?;
+        ensure!(kstatus(&unseen) == "InProgress", "{unseen:#}");
+        start(&world).await?;
+        let first = in_sync(&world, "one", &name).await?;
+        has_child(&world, "a").await?;
+
+        wants("two")?;
+        ensure!(tool(&world, "diff", &name).await.is_err(), "a change is no difference");
+        tool(&world, "apply", &name).await?;
+        let second = in_sync(&world, "two", &name).await?;
+        ensure!(second["metadata"]["generation"].as_i64() > first["metadata"]["generation"].as_i64(), "{second:#}");
+
+        // A source that is not there: the host has seen the object, which is not healthy.
+        wants("absent")?;
+        tool(&world, "apply", &name).await?;
+        eventually(SOON, "an object that is seen", || async {
+            let object = world.cluster.get(&path(&world, "misfit")).await?.context("no object")?;
+            ensure!(object["status"]["observedGeneration"] == object["metadata"]["generation"], "{object:#}");
+            ensure!(kstatus(&object) == "InProgress", "{object:#}");
+            Ok(())
+        })
+        .await?;
+        tool(&world, "diff", &name).await?;
+        wants("two")?;
+        tool(&world, "apply", &name).await?;
+        in_sync(&world, "two", &name).await.map(drop)
+    })
+    .await
+}

@@ -1,0 +1,122 @@
+//! A configuration is rolled out as code is: it never runs on all objects before its rollout ends, not even after a restart.
+
+use super::{aborted, children, command, grant, journals, marked, objects, plugin, rollout, start, started};
+use crate::plan::ALONE;
+use anyhow::{Result, ensure};
+use oarlock_tests::harness::{SOON, World, eventually, misfit_version, oarlock, steady, text, with_world};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const OBJECTS: usize = 30;
+
+/// Gives the plugin the configuration of which its rollout is about.
+fn configure(world: &World, steps: &Value) -> Result<()> {
+    world.plugins.grant("misfit", &grant(world, steps)?.config("mode", "marked"))
+}
+
+/// No child is marked, now and for a while.
+async fn never_marked(world: &World) -> Result<()> {
+    steady(super::A_WHILE, "no write of the configuration", || async {
+        let marked = marked(world).await?;
+        ensure!(marked == 0, "{marked} are marked");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_a_crash_in_a_canary_of_a_configuration_the_one_before_comes_first() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, OBJECTS, 0).await?;
+        let steps = json!({"canary": {"percent": 50, "for": "1h"}});
+        started(&world, "", OBJECTS, &steps).await?;
+        let before = children(&world).await?;
+        configure(&world, &steps)?;
+        rollout(&world, "writes of the candidate", |shown| shown["compared"]["objects"].as_u64() > Some(5)).await?;
+        world.kill_host().await?;
+        ensure!(journals(&world).await? > 0, "no journal");
+        start(&world).await?;
+        rollout(&world, "the canary again", |shown| shown["percent"] == 50).await?;
+        let marked_now = marked(&world).await?;
+        ensure!(marked_now < OBJECTS, "the configuration runs on all objects");
+        command(&world, "abort").await?;
+        super::restored(&world, &before).await?;
+        // The abort is known to the next host.
+        world.kill_host().await?;
+        start(&world).await?;
+        aborted(&world, "one", "aborted by hand").await?;
+        never_marked(&world).await?;
+        // Another configuration is another candidate.
+        world.plugins.grant("misfit", &grant(&world, &steps)?.config("mode", "marked").config("more", "1"))?;
+        rollout(&world, "the canary of another one", |shown| shown["percent"] == 50).await?;
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_configuration_that_waits_for_an_approval_waits_after_a_restart_too() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, 4, 0).await?;
+        let steps = json!({"plan": {"approval": "Always"}, "canary": {"percent": 50, "for": "1h"}});
+        started(&world, "", 4, &steps).await?;
+        configure(&world, &steps)?;
+        let waits = |shown: &Value| shown.to_string().contains("approv");
+        rollout(&world, "the wait for an approval", waits).await?;
+        world.kill_host().await?;
+        start(&world).await?;
+        rollout(&world, "the wait after the restart", waits).await?;
+        never_marked(&world).await
+    })
+    .await
+}
+
+/// The code that runs never sees the configuration of its successor.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn code_and_configuration_that_come_together_are_one_candidate() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, OBJECTS, 0).await?;
+        let steps = json!({"canary": {"percent": 100, "for": "1h", "selector": "tier=test"}});
+        started(&world, "", OBJECTS, &steps).await?;
+        let before = children(&world).await?;
+        world.plugins.file("misfit.wasm", &misfit_version("two", "")?)?;
+        configure(&world, &steps)?;
+        let whole = |shown: &Value| shown["version"] == "two" && shown["compared"]["objects"] == OBJECTS / 2;
+        rollout(&world, "the candidate", whole).await?;
+        eventually(SOON, "the candidate's writes", || async {
+            ensure!(marked(&world).await? == OBJECTS / 2);
+            Ok(())
+        })
+        .await?;
+        command(&world, "abort").await?;
+        super::restored(&world, &before).await?;
+        ensure!(text(&plugin(&world).await?, "/version") == "one");
+        never_marked(&world).await
+    })
+    .await
+}
+
+/// What a rollout promoted is a version that ran, as any other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn undo_goes_back_to_the_version_that_was_promoted_before() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, 4, 0).await?;
+        started(&world, "", 4, &json!({"canary": {"percent": 100, "for": "1h"}})).await?;
+        for version in ["two", "three"] {
+            world.plugins.file("misfit.wasm", &misfit_version(version, "")?)?;
+            super::crashes::promoted(&world, version).await?;
+        }
+        eventually(SOON, "the revisions", || async {
+            let history = command(&world, "history").await?;
+            let at = |version: &str| history.find(version);
+            ensure!(at("three").is_some() && at("three") < at("two") && at("two") < at("one"), "{history}");
+            Ok(())
+        })
+        .await?;
+        let address = world.host(async |host| Ok(host.admin().base().trim_start_matches("http://").to_owned())).await?;
+        let ran = oarlock(&["rollout", "undo", "misfit", "--admin-addr", &address]).await?;
+        ensure!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        super::runs(&world, "two").await.map(drop)
+    })
+    .await
+}
