@@ -79,7 +79,7 @@ pub struct PluginObjects {
     restored: Restored,
     /// Values of the annotation `reconcile-at` that this host obeyed, until the status shows them.
     reconciled: BTreeMap<String, String>,
-    approved: BTreeMap<String, (String, Option<String>)>,
+    approved: BTreeMap<String, wishes::Answered>,
     sources: DeclaredSources,
     asked: Asked,
     undoing: undo::Undoing,
@@ -192,7 +192,6 @@ impl PluginObjects {
             self.add_finalizers(&mut entries, &live);
             self.reconcile(&live, &mut entries).await;
             self.objects.retain(|name, _| entries.contains_key(name));
-            self.approved.retain(|name, _| entries.contains_key(name));
             self.gone.retain(|name, _| live.contains_key(name) && !entries.contains_key(name));
             self.approve(&live, &entries).await;
             self.follow_aborts(&live, &entries).await;

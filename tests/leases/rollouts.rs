@@ -12,9 +12,15 @@ use std::sync::Arc;
 
 const OBJECTS: usize = 20;
 
+/// The grant of all hosts.
+fn grant(steps: &Value) -> Result<Grant> {
+    let verbs = ["get", "list", "watch", "create", "patch", "delete"];
+    Grant::nothing().rule("", &["configmaps"], &verbs).rollout(steps)
+}
+
 /// Two hosts with version 1 of the misfit, and with the steps of a rollout in its grant. Returns them, the one that leads first.
 async fn two_hosts(world: &World, steps: &Value) -> Result<(Replica, Replica)> {
-    two_hosts_with(world, "blind", &|replica| replica.grant().rollout(steps)).await
+    two_hosts_with(world, "blind", &|_| grant(steps)).await
 }
 
 /// As [`two_hosts`], with another mode and grant.
@@ -56,6 +62,23 @@ async fn two_hosts_with(
     }
     let first = hosts.remove(leader);
     Ok((first, hosts.remove(0)))
+}
+
+/// Runs a command about the misfit at one host.
+async fn command(replica: &Replica, words: &[&str]) -> Result<()> {
+    let address = replica.host()?.admin().base().to_owned();
+    let ran = oarlock(&[words, &["misfit", "--admin-addr", &address]].concat()).await?;
+    ensure!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    Ok(())
+}
+
+fn phase(phase: &'static str) -> impl Fn(&Value) -> bool {
+    move |entry| text(entry, "/rollout/phase") == phase
+}
+
+/// A person aborted the rollout, on any host.
+fn aborted_by_hand(entry: &Value) -> bool {
+    entry["rollout"].is_null() && text(entry, "/next/reason").contains("aborted by hand")
 }
 
 async fn entry(replica: &Replica) -> Result<Value> {
@@ -142,6 +165,99 @@ async fn a_standby_does_not_try_again_what_the_leader_aborted() -> Result<()> {
     .await
 }
 
+/// `oarlock confirm` overrules an abort, and the leader's word counts.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_standby_follows_the_promotion_of_a_version_whose_rollout_was_aborted_before() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        let (leader, heir) = two_hosts(&world, &json!({"canary": {"percent": 50, "for": "1h"}})).await?;
+        for replica in [&leader, &heir] {
+            replica.plugins.place("misfit.wasm", &misfit_version("2", "marked")?)?;
+        }
+        let (mut leader, heir) = by_role(leader, heir, &phase("canary")).await?;
+        command(&leader, &["rollout", "abort"]).await?;
+        shows(&leader, "the abort", &aborted_by_hand).await?;
+        shows(&heir, "the abort on the standby", &aborted_by_hand).await?;
+        command(&leader, &["confirm"]).await?;
+        shows(&leader, "the canary again", &phase("canary")).await?;
+        command(&leader, &["rollout", "promote"]).await?;
+        let runs = |entry: &Value| text(entry, "/version") == "2" && entry["rollout"].is_null();
+        shows(&leader, "version 2 of the leader", &runs).await?;
+        shows(&heir, "version 2 of the standby", &|entry| runs(entry) && entry["next"].is_null()).await?;
+        drop(leader.host.take());
+        super::object(&world, "late").await?;
+        eventually(3 * SOON, "the heir's write", || async {
+            let child = world.cluster.get(&path(&world, "late-child")).await?.context("no child")?;
+            ensure!(text(&child, "/data/marked") == "true", "{child}");
+            Ok(())
+        })
+        .await?;
+        shows(&heir, "version 2 of the heir", &|entry| runs(entry) && entry["next"].is_null()).await
+    })
+    .await
+}
+
+/// Files of hosts change at different times: the standby may have the next configuration first.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_standby_does_not_abort_a_configuration_because_another_one_was_aborted() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        let steps = json!({"canary": {"percent": 50, "for": "1h"}});
+        let (leader, standby) = two_hosts_with(&world, "", &|_| grant(&steps)).await?;
+        let configured =
+            |number: &str| -> Result<Grant> { Ok(grant(&steps)?.config("mode", "marked").config("number", number)) };
+        for replica in [&leader, &standby] {
+            replica.plugins.grant("misfit", &configured("1")?)?;
+        }
+        let (leader, standby) = by_role(leader, standby, &phase("canary")).await?;
+        command(&leader, &["rollout", "abort"]).await?;
+        shows(&leader, "the abort", &aborted_by_hand).await?;
+        shows(&standby, "the abort on the standby", &aborted_by_hand).await?;
+        standby.plugins.grant("misfit", &configured("2")?)?;
+        shows(&standby, "a rollout of the standby", &phase("standby")).await?;
+        leader.plugins.grant("misfit", &configured("2")?)?;
+        shows(&leader, "a canary of the leader", &phase("canary")).await?;
+        command(&leader, &["rollout", "promote"]).await?;
+        for (replica, what) in [(&leader, "the leader"), (&standby, "the standby")] {
+            let promoted = |entry: &Value| entry["rollout"].is_null() && entry["next"].is_null();
+            shows(replica, &format!("the configuration of {what}"), &promoted).await?;
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// A rollout begins again when its host leads again, and the approval counts again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approval_counts_again_after_its_host_lost_the_lease_for_a_moment() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        world.cluster.apply_crd(&repository_root().join("deploy/crds/plugins.yaml")).await?;
+        let mut host = Replica::new(&world, "a").await?;
+        let steps = json!({"plan": {"approval": "Always"}, "canary": {"percent": 100, "for": "1h"}});
+        host.plugins.grant("misfit", &grant(&steps)?)?;
+        host.plugins.place("misfit.wasm", &misfit_version("1", "blind")?)?;
+        host.start(&["--plugin-objects", &world.namespace]).await?;
+        object(&world, "one").await?;
+        seen(&world, "one", "first").await?;
+        host.plugins.place("misfit.wasm", &misfit_version("2", "marked")?)?;
+        shows(&host, "a plan that waits", &phase("awaiting-approval")).await?;
+        let digest = text(&entry(&host).await?, "/next/digest");
+        let plugin = format!("/apis/oarlock.dev/v1alpha1/namespaces/{}/plugins/misfit", world.namespace);
+        world.cluster.merge_patch(&plugin, &json!({"spec": {"approve": digest}})).await?;
+        shows(&host, "the canary", &phase("canary")).await?;
+        let lease = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases/oarlock-misfit", super::replica::HOME);
+        let another = json!({"spec": {"holderIdentity": "somebody-else", "leaseDurationSeconds": 3}});
+        world.cluster.merge_patch(&lease, &another).await?;
+        eventually(3 * SOON, "another approval", || async {
+            let lines = host.host()?.process().lines();
+            let approved = lines.iter().filter(|line| line.text.contains("approved: the rollout of plugin")).count();
+            ensure!(approved > 1, "{:#}", entry(&host).await?);
+            Ok(())
+        })
+        .await?;
+        shows(&host, "the canary again", &phase("canary")).await
+    })
+    .await
+}
+
 /// One approval is enough: the leader goes on, and the standby follows it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_approval_in_the_plugin_object_counts_for_every_host() -> Result<()> {
@@ -181,18 +297,13 @@ async fn an_approval_in_the_plugin_object_counts_for_every_host() -> Result<()> 
 async fn a_standby_promotes_the_configuration_that_the_leader_promoted() -> Result<()> {
     with_world(options(), async |world: Arc<World>| {
         let steps = json!({"canary": {"percent": 50, "for": "1h"}});
-        let verbs = ["get", "list", "watch", "create", "patch", "delete"];
-        let grant = || Grant::nothing().rule("", &["configmaps"], &verbs).rollout(&steps);
-        let (leader, standby) = two_hosts_with(&world, "", &|_| grant()).await?;
+        let (leader, standby) = two_hosts_with(&world, "", &|_| grant(&steps)).await?;
         for replica in [&leader, &standby] {
-            replica.plugins.grant("misfit", &grant()?.config("mode", "marked"))?;
+            replica.plugins.grant("misfit", &grant(&steps)?.config("mode", "marked"))?;
         }
-        let phase = |phase: &'static str| move |entry: &Value| text(entry, "/rollout/phase") == phase;
         shows(&leader, "a canary of the leader", &phase("canary")).await?;
         shows(&standby, "a rollout of the standby", &phase("standby")).await?;
-        let address = leader.host.as_ref().context("no host")?.admin().base().to_owned();
-        let promoted = oarlock(&["rollout", "promote", "misfit", "--admin-addr", &address]).await?;
-        ensure!(promoted.status.success(), "{}", String::from_utf8_lossy(&promoted.stderr));
+        command(&leader, &["rollout", "promote"]).await?;
         for (replica, what) in [(&leader, "the leader"), (&standby, "the standby")] {
             let promoted = |entry: &Value| entry["rollout"].is_null() && text(entry, "/state") == "active";
             shows(replica, &format!("the configuration of {what}"), &promoted).await?;
@@ -217,10 +328,12 @@ async fn a_standby_promotes_the_configuration_that_the_leader_promoted() -> Resu
     .await
 }
 
+/// With other code, each host may have a configuration of its own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_standby_promotes_the_version_that_the_leader_promoted() -> Result<()> {
     with_world(options(), async |world: Arc<World>| {
-        let (leader, standby) = two_hosts(&world, &json!({"canary": {"percent": 50, "for": "1s"}})).await?;
+        let steps = json!({"canary": {"percent": 50, "for": "1s"}});
+        let (leader, standby) = two_hosts_with(&world, "blind", &|replica| replica.grant().rollout(&steps)).await?;
         for replica in [&leader, &standby] {
             replica.plugins.place("misfit.wasm", &misfit_version("2", "marked")?)?;
         }

@@ -95,6 +95,44 @@ async fn deletions_have_a_limit_of_their_own_and_the_plugin_object_approves() ->
     .await
 }
 
+/// The digest of the code that runs says nothing about its next configuration.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approval_of_code_approves_no_further_configuration_and_that_of_its_plan_does() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, 4, 0).await?;
+        let steps = json!({"plan": {"approval": "Always"}});
+        started(&world, "", 4, &steps).await?;
+        world.plugins.file("misfit.wasm", &misfit_version("two", "")?)?;
+        let entry = waits(&world, "it would make 0 writes").await?;
+        let path = format!("/apis/oarlock.dev/v1alpha1/namespaces/{}/plugins/misfit", world.namespace);
+        let approval = json!({"spec": {"approve": text(&entry, "/next/digest")}});
+        world.cluster.merge_patch(&path, &approval).await?;
+        runs(&world, "two").await?;
+        // The next host did not see that this approval was used.
+        world.kill_host().await?;
+        super::start(&world).await?;
+        runs(&world, "two").await?;
+        world.plugins.grant("misfit", &super::grant(&world, &steps)?.config("mode", "marked"))?;
+        let entry = waits(&world, "it would make 8 writes").await?;
+        eventually(SOON, "what is missing", || async {
+            let shown = world.cluster.get(&path).await?.context("no Plugin object")?;
+            let said = shown["status"]["conditions"].to_string();
+            ensure!(said.contains("waits for spec.approve with its digest, and spec.approvePlan: plan "), "{said}");
+            Ok(())
+        })
+        .await?;
+        let plan = json!({"spec": {"approvePlan": text(&entry, "/rollout/plan/id")}});
+        world.cluster.merge_patch(&path, &plan).await?;
+        runs(&world, "two").await?;
+        eventually(SOON, "the writes of the configuration", || async {
+            ensure!(marked(&world).await? == 4);
+            Ok(())
+        })
+        .await
+    })
+    .await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_plan_of_the_same_code_is_empty_and_an_approval_can_always_be_asked_for() -> Result<()> {
     with_world(ALONE, async |world: Arc<World>| {

@@ -2,6 +2,7 @@
 
 use super::registry::{BlockedReason, CandidateVersion, FileState, Granting, Plugin, Registry};
 use super::swapper::Swapper;
+use super::undo::UNDONE;
 use super::{Lifecycle, lock};
 use crate::controller::{RolloutEvent, Version};
 use crate::grants::RolloutSteps;
@@ -159,23 +160,47 @@ impl Lifecycle {
         }
     }
 
-    /// On a standby: the candidate of a rollout is promoted when the leader runs it.
-    pub(super) fn follow_the_leader(&self) {
-        let mut registry = lock(&self.registry);
-        let promoted = |plugin: &Plugin| {
-            let Some(rolling) = &plugin.rolling_out else { return false };
-            let Some((digest, config)) = plugin.controller.leaders_version() else { return false };
-            let Some(running) = plugin.running.as_ref().map(|of| of.candidate.published()) else { return false };
-            let candidate = rolling.candidate.published();
-            // With other code the configuration does not matter: that of each host may be another one.
-            !plugin.controller.leads()
-                && candidate.0 == digest
-                && (running.0 != digest || (candidate.1 == config && running.1 != config))
+    /// On a standby: the version that the leader runs. It promotes the candidate of a rollout, and rolls out again what was aborted before.
+    pub(super) fn follow_the_leader(&mut self) {
+        let again: Vec<(String, String)> = {
+            let mut locked = lock(&self.registry);
+            let registry = &mut *locked;
+            let promoted = |plugin: &Plugin| {
+                plugin.rolling_out.as_ref().is_some_and(|rolling| runs_elsewhere(plugin, &rolling.candidate))
+            };
+            let names: Vec<String> =
+                registry.plugins.iter().filter(|(_, plugin)| promoted(plugin)).map(|(name, _)| name.clone()).collect();
+            for name in names {
+                let _ = self.swapper.promote(registry, &name, true);
+            }
+            let files = registry.files.iter_mut().filter_map(|(file_name, file)| {
+                let FileState::Blocked { candidate, why: BlockedReason::RolledBack(why) } = &file.file_state else {
+                    return None;
+                };
+                let plugin = registry.plugins.get(candidate.name()).filter(|_| !why.starts_with(UNDONE))?;
+                // Without steps nobody decided that this version is good.
+                plugin.steps(candidate).filter(|_| runs_elsewhere(plugin, candidate))?;
+                let name = candidate.name().to_owned();
+                file.confirmed = Some(candidate.clone());
+                Some((name, file_name.clone()))
+            });
+            files.collect()
         };
-        let names: Vec<String> =
-            registry.plugins.iter().filter(|(_, plugin)| promoted(plugin)).map(|(name, _)| name.clone()).collect();
-        for name in names {
-            let _ = self.swapper.promote(&mut registry, &name, true);
+        for (name, file) in again {
+            tracing::info!(plugin = name, "the leader runs the version that was rolled back here");
+            self.swapper.forgive(&name);
+            self.evaluate(&file);
         }
     }
+}
+
+/// Whether the leader is another host, and runs a candidate that does not run here.
+fn runs_elsewhere(plugin: &Plugin, candidate: &CandidateVersion) -> bool {
+    let Some((digest, config)) = plugin.controller.leaders_version() else { return false };
+    let Some(running) = plugin.running.as_ref().map(|of| of.candidate.published()) else { return false };
+    let candidate = candidate.published();
+    // With other code the configuration does not matter: that of each host may be another one.
+    !plugin.controller.leads()
+        && candidate.0 == digest
+        && (running.0 != digest || (candidate.1 == config && running.1 != config))
 }

@@ -108,6 +108,10 @@ fn version(reported_state: &ReportedState, file_state: &FileState) -> Map<String
         entry.insert("reason".to_owned(), json!(reported_state.reasons.join("; ")));
     }
     match file_state {
+        FileState::RollingOut(candidate) | FileState::Blocked { candidate, why: BlockedReason::RolledBack(_) } => {
+            // Hosts tell two candidates of the same code apart.
+            entry.insert("config".to_owned(), json!(candidate.published().1));
+        }
         FileState::Blocked { why: BlockedReason::Missing(lines), .. } => {
             entry.insert("missing".to_owned(), json!(lines));
         }

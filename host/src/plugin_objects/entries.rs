@@ -29,15 +29,26 @@ pub(super) fn waiting_for_confirmation(entry: &Value) -> Option<&str> {
     newest.get("digest").and_then(Value::as_str).filter(|_| waits)
 }
 
+/// Whether the rollout that waits has the code that runs: its digest says nothing about its configuration.
+pub(super) fn needs_plan(entry: &Value) -> bool {
+    let next = entry.pointer("/next/digest");
+    entry.get("rollout").is_some() && next.is_some() && next == entry.get("digest")
+}
+
 /// Why the leader aborted the rollout in which this standby waits. None: it did not.
 ///
 /// * `candidate` - in the status.
 pub(super) fn aborted_elsewhere<'a>(entry: &Value, candidate: &'a Value) -> Option<&'a str> {
     let text = |field: &str| candidate.get(field).and_then(Value::as_str);
     let why = text("reason")?.strip_prefix("rolled back: ").filter(|_| text("state") == Some("failed"))?;
-    let rollout = entry.get("rollout")?;
-    let waits = rollout.get("phase").is_some_and(|phase| phase == "standby");
-    (waits && rollout.get("digest").and_then(Value::as_str) == text("digest")).then_some(why)
+    let of = |pointer: &str| entry.pointer(pointer).and_then(Value::as_str);
+    let waits = of("/rollout/phase") == Some("standby") && of("/next/state") == Some("rolling-out");
+    // Without its configuration, another candidate of the same code would count as aborted, too.
+    let aborted = (text("digest")?, text("config")?);
+    let is = |digest: &str, config: &str| of(digest).zip(of(config)) == Some(aborted);
+    // What the leader runs it has rolled out again. The status may be older.
+    let runs = is("/lease/holderDigest", "/lease/holderConfig");
+    (waits && is("/next/digest", "/next/config") && !runs).then_some(why)
 }
 
 /// The source of a plugin. None: of a plugin that an object declared and that ended.
@@ -56,14 +67,34 @@ mod tests {
 
     #[test]
     fn a_standby_follows_the_abort_of_its_own_candidate_only() {
-        let entry = |phase: &str, digest: &str| json!({"rollout": {"phase": phase, "digest": digest}});
-        let candidate = json!({"state": "failed", "digest": "sha256:a", "reason": "rolled back: it is slow"});
-        assert_eq!(aborted_elsewhere(&entry("standby", "sha256:a"), &candidate), Some("it is slow"));
-        assert_eq!(aborted_elsewhere(&entry("standby", "sha256:b"), &candidate), None);
-        assert_eq!(aborted_elsewhere(&entry("canary", "sha256:a"), &candidate), None);
+        let entry = |phase: &str, digest: &str, config: &str| {
+            json!({"rollout": {"phase": phase, "digest": digest},
+                "next": {"state": "rolling-out", "digest": digest, "config": config},
+                "lease": {"holderDigest": "sha256:0", "holderConfig": "c"}})
+        };
+        let candidate =
+            json!({"state": "failed", "digest": "sha256:a", "config": "c", "reason": "rolled back: it is slow"});
+        let standby = entry("standby", "sha256:a", "c");
+        assert_eq!(aborted_elsewhere(&standby, &candidate), Some("it is slow"));
+        assert_eq!(aborted_elsewhere(&entry("standby", "sha256:b", "c"), &candidate), None);
+        assert_eq!(aborted_elsewhere(&entry("standby", "sha256:a", "d"), &candidate), None, "another configuration");
+        assert_eq!(aborted_elsewhere(&entry("canary", "sha256:a", "c"), &candidate), None);
         assert_eq!(aborted_elsewhere(&json!({}), &candidate), None);
-        let waits = json!({"state": "rolling-out", "digest": "sha256:a", "reason": "rolled back: it is slow"});
-        assert_eq!(aborted_elsewhere(&entry("standby", "sha256:a"), &waits), None);
+        let mut waits = candidate.clone();
+        waits["state"] = json!("rolling-out");
+        assert_eq!(aborted_elsewhere(&standby, &waits), None);
+        let mut promoted = standby;
+        promoted["lease"]["holderDigest"] = json!("sha256:a");
+        assert_eq!(aborted_elsewhere(&promoted, &candidate), None, "the leader runs it by now");
+    }
+
+    #[test]
+    fn the_configuration_of_the_code_that_runs_is_approved_by_its_plan() {
+        let entry = |next: &str| json!({"digest": "sha256:a", "rollout": {}, "next": {"digest": next}});
+        assert!(needs_plan(&entry("sha256:a")));
+        assert!(!needs_plan(&entry("sha256:b")));
+        assert!(!needs_plan(&json!({"digest": "sha256:a", "next": {"digest": "sha256:a"}})), "it drops something");
+        assert!(!needs_plan(&json!({"rollout": {}})));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The status of a Plugin object, from the state of the plugin as `/plugins` shows it.
 
+use super::entries::needs_plan;
 use super::revisions::revisions;
 use serde_json::{Map, Value, json};
 
@@ -55,7 +56,8 @@ pub(super) fn wanted(entry: &Value, host: &str, live: &Value, generation: Option
     let candidate = if runs { entry.get("next") } else { Some(entry) };
     if let Some(candidate) = candidate.filter(|candidate| candidate.get("digest").is_some()) {
         let field = |name: &str| candidate.get(name).and_then(Value::as_str).map(short);
-        let fields = ["version", "digest", "state", "reason"].map(|name| (name.to_owned(), json!(field(name))));
+        let fields =
+            ["version", "digest", "config", "state", "reason"].map(|name| (name.to_owned(), json!(field(name))));
         set("candidate", fields.into_iter().filter(|(_, value)| !value.is_null()).collect::<Map<_, _>>().into());
     }
     if let Some(rollout) =
@@ -100,6 +102,7 @@ const CANDIDATE: [&str; 6] =
 fn conditions(entry: &Value) -> [Condition; 4] {
     let text = |pointer: &str| entry.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let (state, next) = (text("/state"), text("/next/state"));
+    let sentence = |state: &str, version: &str, reason: &str| sentence(state, needs_plan(entry), version, reason);
     // The newest version says more than the one that runs.
     let newest = |states: &[&str]| match () {
         () if states.contains(&next) => Some((next, text("/next/version"), text("/next/reason"))),
@@ -154,7 +157,8 @@ fn camel(state: &str) -> String {
     if camel.is_empty() { "Unknown".to_owned() } else { camel }
 }
 
-fn sentence(state: &str, version: &str, reason: &str) -> String {
+/// * `by_plan` - the digest alone does not name the version that waits.
+fn sentence(state: &str, by_plan: bool, version: &str, reason: &str) -> String {
     let what = match state {
         "active" => "reconciles",
         "paused" => "is paused",
@@ -162,6 +166,7 @@ fn sentence(state: &str, version: &str, reason: &str) -> String {
         "syncing" => "waits for its watches",
         "rolling-out" => "is rolled out beside the version that runs",
         "awaiting-grant" => "asks for more than its grant allows",
+        "awaiting-confirmation" if by_plan => "waits for spec.approve with its digest, and spec.approvePlan",
         "awaiting-confirmation" => "waits for spec.approve with its digest",
         "quarantined" => "mostly fails, so its keys wait",
         "draining" => "is removed, and finishes the reconciles that run",

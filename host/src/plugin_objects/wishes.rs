@@ -1,14 +1,34 @@
 //! What people ask for in Plugin objects, and what a standby takes over from the leader.
 
-use super::entries::{aborted_elsewhere, waiting_for_confirmation};
+use super::entries::{aborted_elsewhere, needs_plan, waiting_for_confirmation};
 use super::{Live, PluginObjects, status, undo};
 use crate::controller::RECONCILE_AT;
 use crate::lifecycle::Action;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// Longest value of the annotation, in bytes; a longer one is ignored.
 const RECONCILE_AT_BYTES: usize = 256;
+
+/// An approval that this host answered: it counts once.
+#[derive(Debug)]
+pub(super) struct Answered {
+    digest: String,
+    plan: Option<String>,
+    at: Instant,
+}
+
+impl Answered {
+    /// Whether a version waits for another approval by now.
+    ///
+    /// * `waits` - for how many seconds a rollout has waited.
+    fn is_over(&self, waits: Option<u64>) -> bool {
+        // A rollout that began to wait after the answer has another plan, or this host leads again.
+        waits.is_some_and(|seconds| self.at.elapsed() >= Duration::from_secs(seconds + 1))
+    }
+}
 
 impl PluginObjects {
     /// Reconciles all objects of the plugins that this host leads and whose objects have a new value of the annotation `reconcile-at`. Adds
@@ -75,22 +95,32 @@ impl PluginObjects {
         }
     }
 
-    /// Confirms versions that wait for a confirmation and whose digest is approved.
+    /// Confirms versions that wait for a confirmation and whose digest is approved. The configuration of the code that runs needs its plan, too.
     pub(super) async fn approve(&mut self, live: &BTreeMap<String, Live>, entries: &BTreeMap<String, Value>) {
+        let spec =
+            |name: &str, field: &str| live.get(name)?.json.pointer("/spec")?.get(field)?.as_str().map(str::to_owned);
+        self.approved.retain(|name, answered| {
+            entries.contains_key(name) && spec(name, "approve").as_ref() == Some(&answered.digest)
+        });
         for (name, entry) in entries {
             let Some(digest) = waiting_for_confirmation(entry) else { continue };
-            let spec = |field: &str| live.get(name)?.json.pointer("/spec")?.get(field)?.as_str().map(str::to_owned);
-            let plan = spec("approvePlan");
-            let asked = (digest.to_owned(), plan.clone());
-            if spec("approve").as_deref() != Some(digest) || self.approved.get(name) == Some(&asked) {
+            if spec(name, "approve").as_deref() != Some(digest) {
                 continue;
             }
-            self.approved.insert(name.clone(), asked);
-            let action = match plan.filter(|_| entry.get("rollout").is_some()) {
-                Some(plan) => Action::Approve(name.clone(), Some(plan)),
-                None => Action::Confirm(name.clone()),
+            let (plan, waits) = (spec(name, "approvePlan"), entry.pointer("/rollout/seconds").and_then(Value::as_u64));
+            if self.approved.get(name).is_some_and(|answered| answered.plan == plan && !answered.is_over(waits)) {
+                continue;
+            }
+            let answered = Answered { digest: digest.to_owned(), plan: plan.clone(), at: Instant::now() };
+            self.approved.insert(name.clone(), answered);
+            let done = match plan.filter(|_| entry.get("rollout").is_some()) {
+                Some(plan) => self.lifecycle.act(Action::Approve(name.clone(), Some(plan))).await,
+                None if needs_plan(entry) => {
+                    Err("the version that runs has the same digest: spec.approvePlan has to name the plan".to_owned())
+                }
+                None => self.lifecycle.act(Action::Confirm(name.clone())).await,
             };
-            match self.lifecycle.act(action).await {
+            match done {
                 Ok(said) => tracing::info!(plugin = name, digest, "approved: {said}"),
                 Err(error) => tracing::warn!(plugin = name, digest, error, "the approved version cannot be confirmed"),
             }
