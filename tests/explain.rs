@@ -510,3 +510,63 @@ async fn people_read_who_wrote_it_why_it_is_not_called_and_what_wakes_it() -> Re
     })
     .await
 }
+
+/// One apply sends all fields of its manager, and gives only some of them another value.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_field_has_the_reconcile_that_gave_it_its_value() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        started(&world).await?;
+        let story = object(&world, "a").await?;
+        story.child_is_of("1", " added").await?;
+        let edit = json!({"data": {"value": "second"}});
+        world.cluster.merge_patch(&story.path(""), &edit).await?;
+        story.child_is_of("1", " modified: data.value").await?;
+        world.plugins.file("misfit.wasm", &misfit_version("2", "marked")?)?;
+        let found = eventually(SOON, "three writes of the child", || async {
+            let found = story.explain("-child").await?;
+            ensure!(at(&found, "/writes").as_array().is_some_and(|writes| writes.len() == 3), "{found:#}");
+            Ok(found)
+        })
+        .await?;
+        let writes: Vec<(String, String, &Value)> = (0..3)
+            .map(|number| at(&found, &format!("/writes/{number}")))
+            .map(|write| {
+                let why = format!("{} {}", text(write, "/trigger"), text(write, "/cause"));
+                (text(write, "/version"), why.trim().to_owned(), at(write, "/fields"))
+            })
+            .collect();
+        let of = format!("event ConfigMap {}/a", world.namespace);
+        let expected = [
+            ("2".to_owned(), "swap".to_owned(), &json!([".data.marked"])),
+            ("1".to_owned(), format!("{of} modified: data.value"), &json!([".data.seen"])),
+            ("1".to_owned(), format!("{of} added"), &Value::Null),
+        ];
+        ensure!(writes == expected, "{writes:#?}");
+        let said = explain(&world, &format!("{}/a-child", world.namespace), &[]).await?;
+        for part in [
+            "    .data.marked last written by plugin misfit 2 (sha256:",
+            "    .data.seen last written by plugin misfit 1 (sha256:",
+            "    last written by plugin misfit 1 (sha256:",
+        ] {
+            ensure!(said.contains(part), "{part}: {said}");
+        }
+        // Another version gives a field its value that had another one.
+        world.plugins.file("misfit.wasm", &misfit_version("3", "wrong")?)?;
+        eventually(SOON, "the third version to be the writer of the field", || async {
+            let found = story.explain("-child").await?;
+            let write = at(&found, "/writes/0");
+            ensure!(
+                text(write, "/version") == "3" && at(write, "/fields").to_string().contains(".data.seen"),
+                "{found:#}"
+            );
+            let older = at(&found, "/writes").as_array().into_iter().flatten().skip(1);
+            ensure!(
+                older.filter(|write| at(write, "/fields").to_string().contains(".data.seen")).count() == 0,
+                "{found:#}"
+            );
+            Ok(())
+        })
+        .await
+    })
+    .await
+}

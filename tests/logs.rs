@@ -154,3 +154,63 @@ async fn a_plugin_is_described_and_its_load_is_shown() -> Result<()> {
     })
     .await
 }
+
+/// A document without its numbers, which are others from one question to the next.
+fn without_numbers(document: Value) -> Value {
+    match document {
+        Value::Number(_) => Value::Null,
+        Value::Array(all) => all.into_iter().map(without_numbers).collect(),
+        Value::Object(all) => all.into_iter().map(|(name, value)| (name, without_numbers(value))).collect(),
+        other => other,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn json_and_yaml_are_the_same_document_and_wide_and_name_are_lines() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        started(&world).await?;
+        let (host, file) = (address(&world).await?, world.plugins.path().join("misfit.wasm").display().to_string());
+        let (admin, object) = (["--admin-addr", host.as_str()], format!("{}/a", world.namespace));
+        let kubeconfig = world.cluster.kubeconfig().display().to_string();
+        for (command, names) in [
+            ([&["plugins"][..], &admin].concat(), Some("plugin/misfit\n")),
+            ([&["describe", "plugin", "misfit"][..], &admin].concat(), Some("plugin/misfit\n")),
+            (
+                [&["explain", "ConfigMap", &object, "--kubeconfig", &kubeconfig][..], &admin].concat(),
+                Some("plugin/misfit\n"),
+            ),
+            ([&["rollout", "status", "misfit"][..], &admin].concat(), None),
+            ([&["rollout", "history", "misfit"][..], &admin].concat(), None),
+            (vec!["inspect", &file], Some("plugin/misfit\n")),
+            (vec!["version"], None),
+        ] {
+            let said = async |form: &str| oarlock(&[&command[..], &["-o", form]].concat()).await;
+            let text = async |form: &str| {
+                let ran = said(form).await?;
+                ensure!(ran.status.success(), "{command:?} -o {form}: {}", String::from_utf8_lossy(&ran.stderr));
+                anyhow::Ok(String::from_utf8(ran.stdout)?)
+            };
+            eventually(SOON, &format!("{command:?} to say the same twice"), || async {
+                let (json, yaml) = (text("json").await?, text("yaml").await?);
+                let json: Value = serde_json::from_str(&json).with_context(|| json.clone())?;
+                let found: Value = serde_saphyr::from_str(&yaml).with_context(|| yaml.clone())?;
+                ensure!(without_numbers(json.clone()) == without_numbers(found), "{json:#}\n{yaml}");
+                ensure!(json.is_null() || serde_json::from_str::<Value>(&yaml).is_err(), "no YAML: {yaml}");
+                Ok(())
+            })
+            .await?;
+            let wide = text("wide").await?;
+            ensure!(!wide.trim().is_empty() && !wide.starts_with(['{', '[']), "{command:?}: {wide}");
+            match names {
+                Some(names) => ensure!(text("name").await? == names, "{command:?}"),
+                None => {
+                    let refused = said("name").await?;
+                    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+                    ensure!(!refused.status.success() && why.contains("-o name is for plugins"), "{command:?}: {why}");
+                }
+            }
+        }
+        Ok(())
+    })
+    .await
+}

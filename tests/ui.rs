@@ -1,6 +1,8 @@
 //! The page at the admin address, in a real browser: Chromium, driven by Playwright. `tests/ui/page.mjs` plays the scenes.
 
+mod actions;
 mod crowd;
+mod opening;
 mod session;
 mod untrusted;
 
@@ -39,10 +41,14 @@ impl Browser {
     ///
     /// * `input` - what the scene needs beside the address.
     async fn plays(&self, world: &World, scene: &str, input: Value) -> Result<Value> {
-        let mut input = input;
+        self.plays_at(&address(world).await?, scene, input).await
+    }
+
+    /// The same at an address with a token.
+    async fn plays_at(&self, url: &str, scene: &str, mut input: Value) -> Result<Value> {
         let pictures = env::var("OARLOCK_PICTURES").ok();
         if let Some(fields) = input.as_object_mut() {
-            fields.insert("url".to_owned(), json!(address(world).await?));
+            fields.insert("url".to_owned(), json!(url));
             fields.insert("browser".to_owned(), json!(self.chromium));
             fields.insert("folder".to_owned(), json!(pictures));
         }

@@ -107,7 +107,7 @@ class ObjectPage {
   written(writes) {
     if (!writes.length) return h('p.note', null, 'No plugin wrote it since this host leads.');
     return h('ul.writes', null, writes.map((one) => h('li', null, when(one.at), ' ', h('a', { href: `#/plugins/${encodeURIComponent(one.plugin)}` }, one.plugin), ` ${one.version} (${short(one.digest)}) for ${one.of}, because of ${one.trigger}`,
-      one.cause ? h('span.note', null, ` ${one.cause}`) : null, h('ul', null, (one.writes ?? []).map((write) => h('li', null, `${write.write} as ${one.manager}`))))));
+      one.cause ? h('span.note', null, ` ${one.cause}`) : null, h('ul', null, (one.writes ?? []).map((write) => h('li', null, `${write.write} as ${one.manager}${one.fields ? `: ${one.fields.join(', ')}` : ''}`))))));
   }
 
   /** Shows the states of a reconcile; of the newest without an id. */

@@ -24,6 +24,7 @@ mod inspect;
 mod leases;
 mod logs;
 mod new;
+mod output;
 mod plan;
 mod plugins;
 mod pull;
@@ -43,6 +44,7 @@ mod ui;
 mod version;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use output::Output;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -63,41 +65,6 @@ pub(crate) struct Args {
 fn long_version() -> &'static str {
     static TEXT: std::sync::LazyLock<String> = std::sync::LazyLock::new(version::text);
     &TEXT
-}
-
-/// The form of what a command shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
-    /// The table, without cuts
-    Wide,
-    /// One JSON document
-    Json,
-    /// One YAML document
-    Yaml,
-    /// Names only, as kubectl prints them
-    Name,
-}
-
-impl Output {
-    /// The document in this form; none: the command's own form.
-    fn document(output: Option<Self>, json: bool, document: &serde_json::Value) -> anyhow::Result<Option<String>> {
-        Ok(match if json { Some(Self::Json) } else { output } {
-            Some(Self::Json) => Some(serde_json::to_string_pretty(document)?),
-            Some(Self::Yaml) => Some(serde_saphyr::to_string(document)?),
-            Some(Self::Name) => Some(Self::names(document)?),
-            Some(Self::Wide) | None => None,
-        })
-    }
-
-    /// `plugin/NAME` of each plugin, or of the one that the document is about. A file whose plugin is unknown has none.
-    fn names(document: &serde_json::Value) -> anyhow::Result<String> {
-        let name =
-            |of: &serde_json::Value| of.get("name").and_then(|name| name.as_str()).map(|name| format!("plugin/{name}"));
-        if let Some(plugins) = document.get("plugins").and_then(|plugins| plugins.as_array()) {
-            return Ok(plugins.iter().filter_map(name).collect::<Vec<_>>().join("\n"));
-        }
-        name(document).ok_or_else(|| anyhow::anyhow!("-o name is for plugins"))
-    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -5,14 +5,15 @@ Two hosts run at the same time, each with an embedded API server of its own, so 
 same objects and the same plugin, the misfit guest, which reads a child of each object. In `in sync` the objects are reconciled again and again
 and nothing changes. In `writes` every object is edited in turn, and each edit makes one write of the child and two reconciles.
 
-Each round is a pair of figures. The order in which the two hosts start changes from round to round.
+Each round is a pair of figures. The order in which the two hosts start changes from round to round. `--objects 100,1000,10000` measures with each
+of these numbers of objects: no cost of the recorder may grow with it.
 """
 import json, statistics, time, urllib.parse
 
 from bench import ROOT, Host, World, arguments, cpu_seconds, machine, request, table, wait
 from noisy import Editor
 
-OBJECTS, EDITS_A_SECOND = 200, 100
+EDITS_A_SECOND = 100
 WORK = {"in sync": "requeue:10", "writes": "ok"}
 RECORDERS = {"without": ["--recorder-mib", "0"], "with": []}
 
@@ -20,9 +21,9 @@ RECORDERS = {"without": ["--recorder-mib", "0"], "with": []}
 class Side:
     """A host and its API server."""
 
-    def __init__(self, world, opts, mode, options):
-        self.objects = [f"{world.api}/api/v1/namespaces/default/configmaps/o{number}" for number in range(OBJECTS)]
-        for number in range(OBJECTS):
+    def __init__(self, world, opts, mode, objects, options):
+        self.objects = [f"{world.api}/api/v1/namespaces/default/configmaps/o{number}" for number in range(objects)]
+        for number in range(objects):
             request("POST", f"{world.api}/api/v1/namespaces/default/configmaps", {
                 "apiVersion": "v1", "kind": "ConfigMap", "data": {"value": "first"},
                 "metadata": {"name": f"o{number}", "labels": {"misfit": "true"}, "annotations": {"misfit/mode": mode}}})
@@ -31,7 +32,7 @@ class Side:
         permissions = json.loads((ROOT / "tests/guests/misfit/src/manifest.json").read_text())["permissions"]
         world.grant(folder, "misfit", {"permissions": permissions})
         self.world, self.host = world, Host(world, folder, "--cache-dir", opts.bin.resolve().parent / "recorder-cache", *options, level="info")
-        wait("every object reconciled", 60, lambda: self.reconciles() >= 2 * OBJECTS)
+        wait("every object reconciled", 60 + objects / 50, lambda: self.reconciles() >= 2 * objects)
 
     def reconciles(self):
         return self.host.metric("controller_runtime_reconcile_total")
@@ -47,10 +48,10 @@ class Side:
         return editor
 
 
-def pair(opts, mode, names):
+def pair(opts, mode, objects, names):
     """Microseconds of processor time for each reconcile, and the reconciles a second, of both hosts."""
     with World(opts) as one, World(opts) as other:
-        sides = {name: Side(world, opts, mode, RECORDERS[name]) for name, world in zip(names, [one, other])}
+        sides = {name: Side(world, opts, mode, objects, RECORDERS[name]) for name, world in zip(names, [one, other])}
         editors = [side.edit() for side in sides.values()] if mode == "ok" else []
         # The first records of each outcome are in place.
         time.sleep(3)
@@ -65,14 +66,16 @@ def pair(opts, mode, names):
 
 
 def main():
-    opts = arguments(__doc__, rounds=5, seconds=20, json=False)
+    opts = arguments(__doc__, rounds=5, seconds=20, objects="200", json=False)
     results = {}
     for work, mode in WORK.items():
-        results[work] = []
-        for number in range(opts.rounds):
-            names = list(RECORDERS) if number % 2 == 0 else list(RECORDERS)[::-1]
-            results[work].append(pair(opts, mode, names))
-            print(f"{work}: {json.dumps(results[work][-1])}", flush=True)
+        for objects in map(int, opts.objects.split(",")):
+            of = f"{work}, {objects:,} objects"
+            results[of] = []
+            for number in range(opts.rounds):
+                names = list(RECORDERS) if number % 2 == 0 else list(RECORDERS)[::-1]
+                results[of].append(pair(opts, mode, objects, names))
+                print(f"{of}: {json.dumps(results[of][-1])}", flush=True)
     if opts.json:
         return print(json.dumps({"machine": machine(), "results": results}, indent=1))
     rows = []

@@ -7,6 +7,7 @@
 
 import { createRequire } from 'node:module';
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { strict as assert } from 'node:assert';
 
@@ -225,6 +226,80 @@ const scenes = {
     await page.getByRole('dialog').getByRole('button', { name: 'Promote' }).click();
     await page.waitForFunction(() => document.querySelector('h1')?.innerText.includes('two') && !document.querySelector('h1').innerText.includes('canary'));
     await close(page);
+    return {};
+  },
+
+  /** A person presses the button of an action, and agrees if the page asks. */
+  async press(browser) {
+    const page = await opened(browser, `/plugins/${input.plugin}`);
+    await page.getByRole('button', { name: input.label, exact: true }).click();
+    // To resume is never wrong, so there is no question.
+    if (input.label !== 'Resume') await page.getByRole('dialog').getByRole('button', { name: input.label }).click();
+    await shows(page, input.says, 'p.answer');
+    await page.getByRole('button', { name: input.then, exact: true }).waitFor();
+    await close(page);
+    return {};
+  },
+
+  /** Pages that may not act: without the token, with a wrong one, of another origin, and of another name of this machine. */
+  async strangers(browser) {
+    const token = `Bearer ${input.url.split('#token=')[1]}`;
+    const pause = `${origin}/plugins/${input.plugin}/pause`;
+    /** The answers to the requests that reached the host. */
+    const reached = [];
+    const visited = async (url) => {
+      const page = await (await browser.newContext()).newPage();
+      page.setDefaultTimeout(PATIENCE);
+      page.on('response', (response) => { if (response.url().endsWith('/pause')) reached.push(`${response.request().method()} ${response.status()}`); });
+      await page.goto(url);
+      return page;
+    };
+    const post = (page, url, headers, mode = 'cors') => page.evaluate(async ([to, sent, how]) => {
+      try {
+        return (await fetch(to, { method: 'POST', headers: sent, mode: how })).status;
+      } catch (error) {
+        return error.name;
+      }
+    }, [url, headers, mode]);
+
+    const own = await visited(at(`/plugins/${input.plugin}`));
+    await shows(own, 'need a session');
+    assert.equal(await own.locator('[data-action]').count(), 0, 'no button without the token');
+    assert.equal(await post(own, pause, {}), 403);
+    assert.equal(await post(own, pause, { 'x-oarlock-action': '1' }), 403);
+    assert.equal(await post(own, pause, { authorization: 'Bearer wrong' }), 401);
+    await own.context().close();
+
+    const wrong = await visited(`${origin}/#token=${'x'.repeat(43)}`);
+    await wrong.goto(at(`/plugins/${input.plugin}`));
+    await shows(wrong, 'Run oarlock ui');
+    await wrong.waitForFunction(() => document.getElementById('access').textContent === 'read-only');
+    await wrong.context().close();
+
+    const server = createServer((request, response) => { response.setHeader('content-type', 'text/html'); response.end('<!doctype html><title>another</title>'); });
+    await new Promise((listens) => server.listen(0, '127.0.0.1', listens));
+    const another = await visited(`http://127.0.0.1:${server.address().port}/`);
+    reached.length = 0;
+    assert.equal(await post(another, pause, { authorization: token }), 'TypeError', 'the browser asks the host first, which does not allow it');
+    assert.equal(await post(another, pause, { 'x-oarlock-action': '1' }), 'TypeError');
+    assert.equal(await post(another, pause, {}, 'no-cors'), 0, 'the page cannot read the answer');
+    const [answer] = await Promise.all([another.waitForResponse(pause), another.evaluate((to) => {
+      const form = document.body.appendChild(document.createElement('form'));
+      form.action = to;
+      form.method = 'post';
+      form.submit();
+    }, pause)]);
+    assert.equal(answer.status(), 403, 'a form');
+    assert.deepEqual(reached.filter((one) => one.startsWith('POST')), ['POST 403', 'POST 403'], 'what reached the host was refused');
+    await another.context().close();
+    server.close();
+
+    // A name that leads to this machine: the page would be of the same origin as the host.
+    const named = `http://rebound.localhost:${new URL(origin).port}`;
+    const rebound = await (await browser.newContext()).newPage();
+    assert.equal((await rebound.goto(`${named}/`)).status(), 403);
+    assert.equal(await post(rebound, `${named}/plugins/${input.plugin}/pause`, { authorization: token }), 403);
+    await rebound.context().close();
     return {};
   },
 

@@ -129,7 +129,18 @@ fn for_people(found: &Value) -> String {
     lines
 }
 
-/// A field manager with its fields; of a plugin's, the reconciles that wrote them last. An apply writes all fields of its manager.
+/// Whether a field in managedFields is one that a write gave its value, or is below it.
+fn is_within(field: &str, given: &str) -> bool {
+    field.strip_prefix(given).is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))
+}
+
+/// The fields of a write that its manager still owns. None: it has no list of them.
+fn given<'w>(write: &'w Value, owned: &[&str]) -> Option<Vec<&'w str>> {
+    let fields = write.get("fields")?.as_array()?.iter().filter_map(Value::as_str);
+    Some(fields.filter(|given| owned.iter().any(|field| is_within(field, given))).collect())
+}
+
+/// A field manager with its fields; of a plugin's, the reconciles that gave them their values.
 fn field_manager(lines: &mut String, manager: &Value, found: &Value) {
     let name = text(manager, "/manager");
     let sub = text(manager, "/subresource");
@@ -137,13 +148,25 @@ fn field_manager(lines: &mut String, manager: &Value, found: &Value) {
     let _ = writeln!(lines, "  {name}: {}{sub}, {}", text(manager, "/operation"), text(manager, "/time"));
     let fields: Vec<&str> = list(manager, "fields").filter_map(Value::as_str).collect();
     let more = fields.len().saturating_sub(FIELDS);
-    let shown = fields.into_iter().take(FIELDS).collect::<Vec<_>>().join(" ");
+    let shown = fields.iter().take(FIELDS).copied().collect::<Vec<_>>().join(" ");
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let _ = writeln!(lines, "    {shown}{more}");
     let same = |write: &&Value| {
         ["/manager", "/operation", "/subresource"].iter().all(|part| text(write, part) == text(manager, part))
     };
+    let mut known = Vec::new();
     for write in list(found, "writes").filter(same) {
+        let of = match given(write, &fields) {
+            Some(given) if given.is_empty() => continue,
+            Some(given) => {
+                known.extend(given.iter().copied());
+                format!("{} ", given.join(" "))
+            }
+            None => {
+                known.push("");
+                String::new()
+            }
+        };
         // Other writes are of some fields only.
         let what = match text(write, "/operation") {
             "Apply" => String::new(),
@@ -152,12 +175,16 @@ fn field_manager(lines: &mut String, manager: &Value, found: &Value) {
         let digest: String = text(write, "/digest").chars().take("sha256:".len() + 12).collect();
         let _ = writeln!(
             lines,
-            "    last written{what} by plugin {} {} ({digest}) for {}, in reconcile {}",
+            "    {of}last written{what} by plugin {} {} ({digest}) for {}, in reconcile {}",
             text(write, "/plugin"),
             text(write, "/version"),
             text(write, "/of"),
             reconcile(write)
         );
+    }
+    let is_known = |field: &&str| known.iter().any(|given| given.is_empty() || is_within(field, given));
+    if !known.is_empty() && !fields.iter().all(is_known) {
+        lines.push_str("    the other fields: written before this host led, or longer ago than it remembers\n");
     }
 }
 
@@ -241,5 +268,25 @@ mod tests {
         let expected = [".data.a", ".metadata.finalizers[\"x\"]", ".spec.ports[{\"port\":80}].port"];
         assert_eq!(found.into_iter().collect::<Vec<_>>(), expected);
         paths(&json!([1, "x"]), "", &mut BTreeSet::new());
+    }
+
+    /// What is shown of the fields of a manager after some writes: the version and fields of each.
+    fn shown(writes: &[(&str, Value)]) -> Vec<String> {
+        let manager = json!({"manager": "oarlock.p", "operation": "Apply", "fields": [".data.a", ".data.b", ".spec.l[{\"x\":1}].y"]});
+        let write = |(version, fields): &(&str, Value)| json!({"manager": "oarlock.p", "operation": "Apply", "subresource": "", "version": version, "fields": fields});
+        let mut lines = String::new();
+        field_manager(&mut lines, &manager, &json!({"writes": writes.iter().map(write).collect::<Vec<_>>()}));
+        let lines = lines.lines().skip(2).map(|line| line.split(" (").next().unwrap_or_default().trim().to_owned());
+        lines.collect()
+    }
+
+    #[test]
+    fn each_field_is_shown_with_the_write_that_gave_it_its_value() {
+        let rest = "the other fields: written before this host led, or longer ago than it remembers";
+        let all = [("2", json!([".data.b", ".data.gone"])), ("1", Value::Null)];
+        assert_eq!(shown(&all), [".data.b last written by plugin  2", "last written by plugin  1"]);
+        assert_eq!(shown(&[("3", json!([".spec.l"]))]), [".spec.l last written by plugin  3", rest]);
+        assert_eq!(shown(&[("3", json!([".spec.l", ".data"]))]), [".spec.l .data last written by plugin  3"]);
+        assert_eq!(shown(&[("3", json!([".dat"]))]), Vec::<String>::new());
     }
 }

@@ -35,18 +35,19 @@ fn time(at: jiff::Timestamp) -> String {
 }
 
 impl Controller {
-    /// The last writes of an object for the plugin, each with its field manager and the reconcile behind it.
+    /// The last writes of an object for the plugin, each with its field manager, the `fields` to which it gave their values, and the reconcile
+    /// behind it. Without fields it is the write of all fields of its manager that no other one has.
     ///
     /// * `kind` - as for kubectl, see [`Self::explain`].
     #[must_use]
     pub fn explain_writes(&self, kind: &str, key: &ObjectKey) -> Vec<Value> {
         let writes = self.last_writes.of(kind, key).into_iter().map(|write| {
-            let LastWrite { what, manager, operation, subresource, at, by } = write;
+            let LastWrite { what, manager, operation, subresource, fields, at, by } = write;
             json!({
                 "plugin": self.name, "version": by.version, "digest": format!("sha256:{}", by.digest),
                 "of": by.of.to_string(), "at": time(at), "trigger": by.trigger, "cause": by.cause,
                 "correlationId": by.correlation_id, "manager": manager, "operation": operation,
-                "subresource": subresource, "writes": [{"write": what}],
+                "subresource": subresource, "fields": fields, "writes": [{"write": what}],
             })
         });
         writes.collect()

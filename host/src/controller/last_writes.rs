@@ -5,18 +5,24 @@
 use super::ReconcileKey;
 use super::flight_recorder::names;
 use crate::api::ObjectKey;
-use std::collections::{BTreeMap, HashMap};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Most bytes for one plugin. Beyond that the objects that were written longest ago are forgotten.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Most writes of one object: each is of another kind, such as `apply` and `add finalizer`.
+/// Most writes of one object: each is of another kind, such as `apply` and `add finalizer`, or gave other fields their values.
 const EACH_OBJECT: usize = 8;
 
-/// Bytes counted for an object, and for a write, beside their texts.
+/// Most fields that are remembered for a write, and the longest path of one in bytes. Beyond that a write counts as one of all fields.
+const MOST_FIELDS: usize = 16;
+const FIELD_BYTES: usize = 256;
+
+/// Bytes counted for an object, for a write, and for a field, beside their texts.
 const OBJECT_BYTES: usize = 200;
 const WRITE_BYTES: usize = 300;
+const FIELD_OVERHEAD: usize = 40;
 
 /// A write that the API server took, and the reconcile behind it.
 #[derive(Clone, Debug)]
@@ -29,6 +35,8 @@ pub(super) struct LastWrite {
     pub(super) operation: &'static str,
     /// Empty: the object itself.
     pub(super) subresource: String,
+    /// The fields to which it gave their values, as in `.data.seen`. None: all fields of its manager but those of later writes.
+    pub(super) fields: Option<BTreeSet<String>>,
     /// The time of the write.
     pub(super) at: jiff::Timestamp,
     /// The reconcile.
@@ -73,11 +81,15 @@ struct Written {
 }
 
 impl LastWrites {
-    /// Notes a write of an object. It replaces the last one in the same words.
+    /// Notes a write of an object. It replaces the last one in the same words; an apply replaces the applies before it, as far as it gave fields
+    /// other values.
     pub(super) fn note(&self, object: ReconcileKey, write: LastWrite) {
+        if write.fields.as_ref().is_some_and(BTreeSet::is_empty) {
+            return;
+        }
         let mut inner = self.inner();
         let mut writes = inner.forget(&object).map(|before| before.writes).unwrap_or_default();
-        writes.retain(|other| other.what != write.what);
+        writes.retain_mut(|other| !other.is_replaced_by(&write));
         if writes.len() >= EACH_OBJECT {
             writes.remove(0);
         }
@@ -129,10 +141,51 @@ impl Inner {
 }
 
 impl LastWrite {
+    /// Whether nothing of this write is left after a later one. Takes from it the fields of that one.
+    fn is_replaced_by(&mut self, later: &Self) -> bool {
+        let applies = |write: &Self| write.operation == "Apply";
+        let of_one_manager = self.manager == later.manager && self.subresource == later.subresource;
+        if self.what != later.what && !(applies(self) && applies(later) && of_one_manager) {
+            return false;
+        }
+        match (&mut self.fields, &later.fields) {
+            (_, None) => true,
+            (None, Some(_)) => false,
+            (Some(fields), Some(later)) => {
+                fields.retain(|field| !later.contains(field));
+                fields.is_empty()
+            }
+        }
+    }
+
     fn bytes(&self) -> usize {
         let by = &self.by;
         let of = by.of.key.namespace.len() + by.of.key.name.len() + by.cause.as_ref().map_or(0, String::len);
-        WRITE_BYTES + self.what.len() + self.manager.len() + by.version.len() + by.digest.len() + of
+        let fields: usize = self.fields.iter().flatten().map(|field| FIELD_OVERHEAD + field.len()).sum();
+        WRITE_BYTES + self.what.len() + self.manager.len() + by.version.len() + by.digest.len() + of + fields
+    }
+}
+
+/// The fields to which an applied document gives other values than those that its manager owned before, as in `.data.seen`. A list is one field.
+/// None: they are too many to be remembered.
+pub(super) fn given_fields(document: &Value, owned: &Value) -> Option<BTreeSet<String>> {
+    let mut given = BTreeSet::new();
+    differ(document, Some(owned), "", &mut given);
+    (given.len() <= MOST_FIELDS && given.iter().all(|field| field.len() <= FIELD_BYTES)).then_some(given)
+}
+
+fn differ(document: &Value, owned: Option<&Value>, at: &str, given: &mut BTreeSet<String>) {
+    // In an applied document, null is no field.
+    if given.len() > MOST_FIELDS || document.is_null() || Some(document) == owned {
+        return;
+    }
+    match document {
+        Value::Object(fields) if !fields.is_empty() => {
+            for (name, value) in fields {
+                differ(value, owned.and_then(|owned| owned.get(name)), &format!("{at}.{name}"), given);
+            }
+        }
+        _ => drop(given.insert(at.to_owned())),
     }
 }
 
@@ -140,6 +193,7 @@ impl LastWrite {
 mod tests {
     use super::*;
     use crate::api::GroupVersionKind;
+    use serde_json::json;
 
     fn object(group: &str, name: &str) -> ReconcileKey {
         ReconcileKey { kind: Arc::new(GroupVersionKind::new(group, "v1", "Network")), key: ObjectKey::new("n", name) }
@@ -157,8 +211,9 @@ mod tests {
         LastWrite {
             what: what.to_owned(),
             manager: "oarlock.p".to_owned(),
-            operation: "Apply",
+            operation: if what == "apply" { "Apply" } else { "Update" },
             subresource: String::new(),
+            fields: None,
             at: jiff::Timestamp::now(),
             by: Arc::new(by),
         }
@@ -189,6 +244,61 @@ mod tests {
         assert_eq!(found(&writes, "network", "x").len(), 2);
         writes.clear();
         assert_eq!(found(&writes, "network", "x"), []);
+    }
+
+    /// The writes of an object, each with its version and its fields.
+    fn fields_of(writes: &LastWrites) -> Vec<(String, Option<Vec<String>>)> {
+        let found = writes.of("network", &ObjectKey::new("n", "x"));
+        found
+            .into_iter()
+            .map(|write| (write.by.version.clone(), write.fields.map(|fields| fields.into_iter().collect())))
+            .collect()
+    }
+
+    #[test]
+    fn a_field_is_of_the_write_that_gave_it_its_value_and_the_others_are_of_the_write_before() {
+        let writes = LastWrites::default();
+        let note = |version: &str, fields: Option<&[&str]>| {
+            let fields = fields.map(|fields| fields.iter().map(|field| (*field).to_owned()).collect());
+            writes.note(object("a", "x"), LastWrite { fields, ..write("apply", version) });
+        };
+        let some = |version: &str, fields: &[&str]| {
+            (version.to_owned(), Some(fields.iter().map(|field| (*field).to_owned()).collect()))
+        };
+        note("1", None);
+        note("2", Some(&[".data.a", ".data.b"]));
+        note("3", Some(&[".data.b"]));
+        note("4", Some(&[]));
+        writes.note(object("a", "x"), write("add finalizer", "5"));
+        let all = [("1".to_owned(), None), some("2", &[".data.a"]), some("3", &[".data.b"]), ("5".to_owned(), None)];
+        assert_eq!(fields_of(&writes), all);
+        note("6", Some(&[".data.a", ".data.b"]));
+        let all = [("1".to_owned(), None), ("5".to_owned(), None), some("6", &[".data.a", ".data.b"])];
+        assert_eq!(fields_of(&writes), all);
+        note("7", None);
+        assert_eq!(fields_of(&writes), [("5".to_owned(), None), ("7".to_owned(), None)]);
+    }
+
+    #[test]
+    fn the_fields_that_an_apply_gives_their_values_are_named_and_bounded() {
+        let given = |document: &Value, owned: &Value| {
+            given_fields(document, owned).map(|given| given.into_iter().collect::<Vec<_>>())
+        };
+        let named = |fields: &[&str]| Some(fields.iter().map(|field| (*field).to_owned()).collect::<Vec<_>>());
+        let owned = json!({"kind": "A", "metadata": {"name": "a"}, "spec": {"a": 1, "b": {"c": "x"}, "list": [1, 2]}});
+        for (document, expected) in [
+            (owned.clone(), named(&[])),
+            (json!({"kind": "A", "spec": {"a": 1}}), named(&[])),
+            (json!({"spec": {"a": 2, "b": {"c": "y"}}}), named(&[".spec.a", ".spec.b.c"])),
+            (json!({"spec": {"list": [2, 1]}}), named(&[".spec.list"])),
+            (json!({"spec": {"a": null, "b": {}, "new": {"x": {}}}}), named(&[".spec.b", ".spec.new.x"])),
+            (json!({"metadata": {"labels": {"a.b/c": "d"}}}), named(&[".metadata.labels.a.b/c"])),
+        ] {
+            assert_eq!(given(&document, &owned), expected, "{document}");
+        }
+        let many: serde_json::Map<String, Value> = (0..=MOST_FIELDS).map(|n| (n.to_string(), json!(n))).collect();
+        assert_eq!(given(&json!({"data": many}), &owned), None);
+        assert_eq!(given(&json!({"data": {("x".repeat(FIELD_BYTES)): 1}}), &owned), None);
     }
 
     #[test]

@@ -275,10 +275,11 @@ impl<'a> Reconcile<'a> {
         }
         let (writer, of) = (&self.controller.shared.writer, outcome.changes.len());
         for (before, change) in outcome.changes.iter().enumerate() {
+            let gives = self.gives(change);
             let began = Instant::now();
             let carried_out = writer.carry_out(&self.write_identity, change).await;
             let carried_out = carried_out.map_err(|error| error.hidden(&self.write_identity.secrets));
-            self.changed(progress, change, &carried_out, began.elapsed());
+            self.changed(progress, change, gives, &carried_out, began.elapsed());
             carried_out.map_err(|error| Failure::change(change, before + 1, of, error))?;
             progress.written.note(|| change.summary());
         }

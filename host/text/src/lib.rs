@@ -61,6 +61,23 @@ pub fn lines(text: &str) -> String {
     parts.collect()
 }
 
+/// A JSON document for a terminal, which says the same: hidden characters of its texts are escaped as JSON does.
+#[must_use]
+pub fn json(document: &str) -> String {
+    let mut escaped = String::with_capacity(document.len());
+    for c in document.chars() {
+        if is_hidden(c) && !matches!(c, '\n' | '\t') {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a string cannot fail.
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
+}
+
 /// The beginning of a text, at most `limit_bytes` long, cut between characters.
 #[must_use]
 pub fn shorten(text: &str, limit_bytes: usize) -> &str {
@@ -95,6 +112,11 @@ mod tests {
         assert_eq!(one_line("safe\u{202e}exe.txt\u{2066}\u{200f}"), "safe\\u{202e}exe.txt\\u{2066}\\u{200f}");
         assert_eq!(one_line("Grüße, 世界 👩‍💻"), "Grüße, 世界 👩‍💻");
         assert_eq!(lines("a\tb\r\n\x1b[2Jc"), "a\tb\\r\n\\u{1b}[2Jc");
+    }
+
+    #[test]
+    fn t10_a_json_document_stays_one_and_cannot_move_a_terminal_either() {
+        assert_eq!(json("{\n\t\"a\u{202e}\": \"\u{7f}\u{85}ü👩‍💻\"}"), "{\n\t\"a\\u202e\": \"\\u007f\\u0085ü👩‍💻\"}");
     }
 
     #[test]

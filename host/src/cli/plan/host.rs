@@ -4,6 +4,7 @@ use super::inputs::Upload;
 use super::selection::SelectionArgs;
 use super::{CHANGES, ERRORS, Output, tell};
 use crate::cli::admin::exchange;
+use crate::cli::output::{json, yaml};
 use crate::cli::rollout::differences;
 use anyhow::Context as _;
 use serde_json::Value;
@@ -44,8 +45,8 @@ pub(super) async fn plan(
     }
     let code = found.iter().map(exit_code).max().unwrap_or_default();
     match output {
-        Output::Json => crate::cli::say(&serde_json::to_string_pretty(&found)?)?,
-        Output::Yaml => crate::cli::say(serde_saphyr::to_string(&found)?.trim_end())?,
+        Output::Json => crate::cli::say(&json(&found)?)?,
+        Output::Yaml => crate::cli::say(&yaml(&found)?)?,
         Output::Diff | Output::Summary => {
             let all = found.iter().map(|one| text(one, output == Output::Diff)).collect::<Vec<_>>();
             crate::cli::say(all.join("\n").trim_end())?;

@@ -8,6 +8,7 @@ use super::grants::GrantChange;
 use super::primaries::Kinds;
 use super::secrets::Secrets;
 use super::{CHANGES, ERRORS, Output};
+use crate::cli::output::{json as in_json, yaml as in_yaml};
 use oarlock::api::GroupVersionKind;
 use oarlock::controller::{Finding, RehearsedObject};
 use oarlock::plugin::WithheldRequest;
@@ -110,8 +111,8 @@ impl Report {
                 crate::cli::say(text::summary(self).trim_end())
             }
             Output::Summary => crate::cli::say(text::summary(self).trim_end()),
-            Output::Json => crate::cli::say(&serde_json::to_string_pretty(&self.document())?),
-            Output::Yaml => crate::cli::say(serde_saphyr::to_string(&self.document())?.trim_end()),
+            Output::Json => crate::cli::say(&in_json(&self.document())?),
+            Output::Yaml => crate::cli::say(&in_yaml(&self.document())?),
         }
     }
 

@@ -1,10 +1,11 @@
 //! The writes of a reconcile: for its recording, and for `oarlock explain`.
 
 use super::{Progress, Reconcile};
-use crate::apply::{Change, ObjectRef, WriteError};
+use crate::apply::{Change, ObjectRef, WriteError, owned};
 use crate::controller::ReconcileKey;
 use crate::controller::flight_recorder::MadeWrite;
-use crate::controller::last_writes::{LastWrite, Writing};
+use crate::controller::last_writes::{LastWrite, Writing, given_fields};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,12 +29,38 @@ impl HostWrite {
     }
 }
 
+/// The fields that a write concerns, in the words of managedFields, and those to which it gave other values.
+struct Fields<'w> {
+    manager: String,
+    operation: &'static str,
+    subresource: &'w str,
+    fields: Option<BTreeSet<String>>,
+}
+
+/// Longest object whose fields are compared with a document that is applied, in bytes.
+const OBJECT_BYTES: usize = 64 << 10;
+
 impl Reconcile<'_> {
+    /// The fields to which an apply is about to give other values, as far as the caches know. None: all fields of its manager, because it owns none
+    /// yet, or because the object is in no cache or too long.
+    pub(super) fn gives(&self, change: &Change) -> Option<BTreeSet<String>> {
+        let (Change::Apply { object, subresource, .. }, target) = (change, change.target()?) else { return None };
+        let stores = self.controller.shared.informers.find(&target.kind, Some(&target.key.namespace));
+        let cached = stores.into_iter().find_map(|store| store.get(&target.key))?;
+        if cached.json().len() > OBJECT_BYTES {
+            return None;
+        }
+        given_fields(object, &owned(&cached, &self.write_identity.field_manager(), subresource)?)
+    }
+
     /// Notes a change of the plugin, and the API server's answer.
+    ///
+    /// * `fields` - what it gave other values, see [`Self::gives`].
     pub(super) fn changed(
         &self,
         progress: &mut Progress,
         change: &Change,
+        fields: Option<BTreeSet<String>>,
         answer: &Result<(), WriteError>,
         took: Duration,
     ) {
@@ -51,7 +78,8 @@ impl Reconcile<'_> {
             Change::Patch { subresource, .. } => ("Update", subresource.as_str()),
             Change::Create(_) => ("Update", ""),
         };
-        self.remember(object, what, self.write_identity.field_manager(), operation, subresource);
+        let manager = self.write_identity.field_manager();
+        self.remember(object, what, Fields { manager, operation, subresource, fields });
     }
 
     /// Notes a write of the host about the object, and the API server's answer.
@@ -80,7 +108,8 @@ impl Reconcile<'_> {
             HostWrite::Status => ("Apply", "status"),
             HostWrite::AddFinalizer | HostWrite::Acknowledgement => ("Update", ""),
         };
-        self.remember(key.clone(), what, self.write_identity.host_manager(), operation, subresource);
+        let manager = self.write_identity.host_manager();
+        self.remember(key.clone(), what, Fields { manager, operation, subresource, fields: None });
     }
 
     /// Notes that the canary's writes of an object are undone: they are not the last ones any more.
@@ -88,17 +117,11 @@ impl Reconcile<'_> {
         let what = format!("undo the canary's write of {target}");
         let object = object(target);
         self.controller.last_writes.forget(&object);
-        self.remember(object, what, self.write_identity.field_manager(), "Apply", "");
+        let manager = self.write_identity.field_manager();
+        self.remember(object, what, Fields { manager, operation: "Apply", subresource: "", fields: None });
     }
 
-    fn remember(
-        &self,
-        object: ReconcileKey,
-        what: String,
-        manager: String,
-        operation: &'static str,
-        subresource: &str,
-    ) {
+    fn remember(&self, object: ReconcileKey, what: String, written: Fields<'_>) {
         let by = self.writing.get_or_init(|| {
             Arc::new(Writing {
                 version: self.version.loaded.manifest.version.clone(),
@@ -109,8 +132,9 @@ impl Reconcile<'_> {
                 correlation_id: self.correlation_id.clone(),
             })
         });
+        let Fields { manager, operation, subresource, fields } = written;
         let (subresource, at, by) = (subresource.to_owned(), jiff::Timestamp::now(), Arc::clone(by));
-        self.controller.last_writes.note(object, LastWrite { what, manager, operation, subresource, at, by });
+        self.controller.last_writes.note(object, LastWrite { what, manager, operation, subresource, fields, at, by });
     }
 }
 

@@ -12,12 +12,13 @@
 //! | `thread` | starts a thread and waits for it |
 //! | `loop` | computes for ever |
 //! | `nonsense` | answers text that is no JSON |
-//! | `chance` | answers what is not the same twice: the number of its calls in this instance |
+//! | `chance` | answers what is not the same twice: clocks, a random number, the number of its calls in this instance |
 //!
 //! Where Rust's library answers with an error, the guest panics with it, as a program does that did not expect it.
 
 use oarlock_guest::raw::{Error, Guest, Observation, Outcome, Request};
 use oarlock_guest::{Manifest, config, kind, raw};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// The guest.
@@ -70,14 +71,48 @@ fn misbehave(mode: &str) -> String {
             std::hint::black_box(());
         },
         "nonsense" => return "this is no JSON".to_owned(),
-        "chance" => {
-            static CALLS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-            let calls = CALLS.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
-            return format!(r#"{{"ok": false, "calls": {calls}}}"#);
-        }
+        "chance" => return chance(),
         _ => {}
     }
     STATE.to_owned()
+}
+
+/// Clocks, random numbers, and what an earlier reconcile left in memory.
+fn chance() -> String {
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    let calls = CALLS.fetch_add(1, Ordering::Relaxed) + 1;
+    let (mut wall, mut monotonic, mut random) = (0, 0, [0; 8]);
+    let failed = wasi::clock_time_get(0, 1, &mut wall)
+        + wasi::clock_time_get(1, 1, &mut monotonic)
+        + wasi::random_get(&mut random, 8);
+    let random = u64::from_le_bytes(random);
+    format!(
+        r#"{{"ok": false, "failed": {failed}, "wall": {wall}, "monotonic": {monotonic}, "random": "{random:x}", "calls": {calls}}}"#
+    )
+}
+
+/// What the standard library imports in a program that is built for WASI. Without it there are neither clocks nor random numbers.
+#[cfg(target_arch = "wasm32")]
+#[expect(unsafe_code, reason = "the declarations of what is imported")]
+mod wasi {
+    #[link(wasm_import_module = "wasi_snapshot_preview1")]
+    unsafe extern "C" {
+        /// * `clock` - 0: the time of day; 1: the monotonic clock.
+        pub(super) safe fn clock_time_get(clock: u32, precision: u64, nanoseconds: &mut u64) -> u32;
+        pub(super) safe fn random_get(bytes: &mut [u8; 8], length: u32) -> u32;
+    }
+}
+
+/// A native build has no host to ask.
+#[cfg(not(target_arch = "wasm32"))]
+mod wasi {
+    pub(super) fn clock_time_get(_clock: u32, _precision: u64, _nanoseconds: &mut u64) -> u32 {
+        0
+    }
+
+    pub(super) fn random_get(_bytes: &mut [u8; 8], _length: u32) -> u32 {
+        0
+    }
 }
 
 #[inline(never)]
