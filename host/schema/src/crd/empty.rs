@@ -68,7 +68,7 @@ fn omit_in_schema(schema: &mut Value) {
                     omit(rule, &["message", "messageExpression", "fieldPath"]);
                 }
             }
-            "minimum" | "maximum" | "multipleOf" => shorten(child),
+            "minimum" | "maximum" | "multipleOf" | "default" => shorten(child),
             _ => {}
         }
     }
@@ -112,7 +112,7 @@ mod tests {
                 "subresources": {"status": {}},
                 "schema": {"openAPIV3Schema": {"type": "object", "description": "", "required": [], "properties": {
                     "required": {"type": "integer", "minimum": 1.0, "maximum": 2.5, "nullable": false, "default": 2.0},
-                    "flag": {"type": "boolean", "default": false, "x-kubernetes-preserve-unknown-fields": false}}}}}]}});
+                    "flag": {"type": "boolean", "default": false}}}}}]}});
         default_crd(&mut crd);
         assert_eq!(
             crd,
@@ -120,8 +120,8 @@ mod tests {
                 "names": {"plural": "things", "kind": "Thing", "singular": "thing", "listKind": "ThingList"},
                 "versions": [{"name": "v1", "served": false, "storage": true, "subresources": {"status": {}},
                     "schema": {"openAPIV3Schema": {"type": "object", "properties": {
-                        "required": {"type": "integer", "minimum": 1, "maximum": 2.5, "default": 2.0},
-                        "flag": {"type": "boolean", "default": false, "x-kubernetes-preserve-unknown-fields": false}}}}}]}})
+                        "required": {"type": "integer", "minimum": 1, "maximum": 2.5, "default": 2},
+                        "flag": {"type": "boolean", "default": false}}}}}]}})
         );
     }
 }
