@@ -15,7 +15,6 @@ use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
-use tokio::time::Instant;
 
 /// The service of the seeded guest.
 const SERVICE: &str = "http://records.example";
@@ -112,12 +111,9 @@ impl Seeded {
 
     /// A bug is found by its oracle, within ten steps, and its scenario is a test.
     async fn finds(&self, (mode, oracle, cases): Bug) -> Result<()> {
-        let began = Instant::now();
         let told = self.check(mode, cases).await?;
-        let seconds = began.elapsed().as_secs_f64();
         ensure!(told.code == Some(1), "{mode}: {}{}", told.stdout, told.stderr);
         let (file, steps) = told.finding(oracle).context(mode)?;
-        println!("{} {mode} {oracle}: {cases} cases, {seconds:.0} s, {steps} steps", self.plugin);
         ensure!(steps <= 10, "{mode}: {steps} steps");
         let file = self.findings(mode).join(file);
         let bug = self.plays(&file, mode).await?;
@@ -273,13 +269,10 @@ async fn an_upgrade_that_forgets_what_was_made_is_found() -> Result<()> {
     let cases = cases.to_string();
     let inputs =
         ["--crd", &crd, "--cluster", &cluster, "--grant", &grant, "--output-dir", &findings, "--cases", &cases];
-    let began = Instant::now();
     let told = check("seeded", &[&inputs[..], &[option, &previous, "--output", "json"]].concat()).await?;
-    let seconds = began.elapsed().as_secs_f64();
     ensure!(told.code == Some(1), "{}{}", told.stdout, told.stderr);
     ensure!(told.stdout.contains("konfig: expected none, found one"), "{}", told.stdout);
     let (file, steps) = told.finding(oracle)?;
-    println!("seeded {option} {oracle}: {cases} cases, {seconds:.0} s, {steps} steps");
     ensure!(steps <= 10, "{steps} steps");
     let scenario = seeded.findings("old").join(file);
     let bug = seeded.plays(&scenario, "ok").await?;

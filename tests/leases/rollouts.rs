@@ -241,7 +241,10 @@ async fn an_approval_counts_again_after_its_host_lost_the_lease_for_a_moment() -
         shows(&host, "a plan that waits", &phase("awaiting-approval")).await?;
         let digest = text(&entry(&host).await?, "/next/digest");
         let plugin = format!("/apis/oarlock.dev/v1alpha1/namespaces/{}/plugins/misfit", world.namespace);
-        world.cluster.merge_patch(&plugin, &json!({"spec": {"approve": digest}})).await?;
+        eventually(3 * SOON, "the Plugin object", || async {
+            world.cluster.merge_patch(&plugin, &json!({"spec": {"approve": digest}})).await
+        })
+        .await?;
         shows(&host, "the canary", &phase("canary")).await?;
         let lease = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases/oarlock-misfit", super::replica::HOME);
         let another = json!({"spec": {"holderIdentity": "somebody-else", "leaseDurationSeconds": 3}});

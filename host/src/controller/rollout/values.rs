@@ -29,7 +29,7 @@ pub(super) fn common(document: &Value, live: &Value) -> Value {
 
 /// The fields of `all` that `document` does not have.
 pub(super) fn without(all: &Value, document: &Value) -> Value {
-    let (Value::Object(all), Value::Object(document)) = (all, document) else { return json!({}) };
+    let Value::Object(all) = all else { return json!({}) };
     let fields = all.iter().filter_map(|(name, value)| match document.get(name) {
         None => Some((name.clone(), value.clone())),
         Some(of @ Value::Object(_)) if value.is_object() => {
@@ -142,6 +142,7 @@ mod tests {
         assert_eq!(set_back(&json!({"spec": {"mine": 1.0, "theirs": 4}}), &before), None);
         let rest = without(&before, &json!({"spec": {"mine": 7}, "kind": "x"}));
         assert_eq!(rest, json!({"spec": {"theirs": 4}}));
+        assert_eq!(without(&before, &Value::Null), before, "the plugin wrote nothing of it");
         assert_eq!(set_back(&json!({"spec": {"theirs": 4}}), &without(&before, &before)), None);
     }
 
