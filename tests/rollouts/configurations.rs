@@ -105,6 +105,13 @@ async fn undo_goes_back_to_the_version_that_was_promoted_before() -> Result<()> 
         for version in ["two", "three"] {
             world.plugins.file("misfit.wasm", &misfit_version(version, "")?)?;
             super::crashes::promoted(&world, version).await?;
+            // A file that is replaced before it is saved leaves no code behind.
+            eventually(SOON, "the version to be saved", || async {
+                let history = command(&world, "history").await?;
+                ensure!(history.contains(version), "{history}");
+                Ok(())
+            })
+            .await?;
         }
         eventually(SOON, "the revisions", || async {
             let history = command(&world, "history").await?;
