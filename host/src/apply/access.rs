@@ -104,6 +104,18 @@ async fn denied(
     needs.only(|permission| refused.contains(permission)).rules()
 }
 
+/// Whether the host may list a resource of the core group. None: unknown, because the API server does not answer.
+pub async fn host_may_list(requests: &RequestSender, resource: &str, namespace: &str) -> Option<bool> {
+    let permission = Permission {
+        namespace: namespace.to_owned(),
+        group: String::new(),
+        resource: resource.to_owned(),
+        name: String::new(),
+        verb: "list".to_owned(),
+    };
+    review(requests, &WriteIdentity::host(), Identity::Host, &permission).await.ok()
+}
+
 /// Whether a request is allowed; an error when that is unknown.
 async fn review(
     requests: &RequestSender,

@@ -5,6 +5,7 @@
 use super::comparison::{Decision, hash, is_same_change};
 use super::values::{common, inverse, merged, set_back, still, uncontested, without};
 use crate::api::{GroupVersionKind, ObjectKey};
+use crate::apply::access::host_may_list;
 use crate::apply::{
     Change, Identity, ObjectRef, PatchKind, Precondition, Propagation, WriteError, WriteIdentity, Writer, owned_parts,
 };
@@ -106,6 +107,11 @@ impl Journals {
         let journals: BTreeMap<ReconcileKey, Journal> = journals.collect();
         self.lock().insert(plugin.to_owned(), journals);
         Ok(())
+    }
+
+    /// Whether the host may read journals. Unknown: it may.
+    pub(super) async fn may_load(&self) -> bool {
+        host_may_list(self.writer.requests(), "secrets", &self.namespace).await.unwrap_or(true)
     }
 
     /// The primaries with a journal.

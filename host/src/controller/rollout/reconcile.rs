@@ -219,6 +219,11 @@ impl Controller {
             if *known == leadership || forbidden {
                 return;
             }
+            // A host without canaries does not need the permission.
+            if !self.has_canary() && !journals.may_load().await {
+                self.journals_forbidden.store(leadership, Relaxed);
+                continue;
+            }
             match journals.load(&self.name).await {
                 Ok(()) => {
                     *known = leadership;
@@ -226,7 +231,6 @@ impl Controller {
                         self.queue.add(key, Trigger::Swap);
                     }
                 }
-                // A host without canaries does not need the permission.
                 Err(WriteError::Forbidden(_)) if !self.has_canary() => {
                     self.journals_forbidden.store(leadership, Relaxed);
                 }
