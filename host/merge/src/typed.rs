@@ -131,7 +131,11 @@ fn remove_at(child: &Value, element: &PathElement, set: &FieldSet, ty: TypeRef<'
         return None;
     }
     match set.below(element) {
-        Some(below) => remove(child, below, ty),
+        // Only what is below it goes.
+        Some(below) => Some(remove(child, below, ty).unwrap_or_else(|| match child {
+            Value::Array(_) => Value::Array(Vec::new()),
+            _ => Value::Object(Map::new()),
+        })),
         None => Some(child.clone()),
     }
 }
