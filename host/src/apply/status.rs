@@ -129,9 +129,11 @@ impl StatusWriter {
         if let (Some(fields), false) = (metadata.as_object_mut(), object.key().namespace.is_empty()) {
             fields.insert("namespace".to_owned(), json!(object.key().namespace));
         }
-        let document = json!({
-            "apiVersion": kind.api_version(), "kind": kind.kind, "metadata": metadata, "status": wanted,
-        });
+        let mut document = json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": metadata});
+        // An empty status would stay as one, although the object may have had none before.
+        if let Some(fields) = document.as_object_mut().filter(|_| !wanted.is_empty()) {
+            fields.insert("status".to_owned(), Value::Object(wanted));
+        }
         let outgoing = Outgoing::new("PATCH", &resource, object.key(), "status")
             .body("application/apply-patch+yaml", &document)
             .identity(Identity::Host)
