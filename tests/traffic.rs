@@ -140,6 +140,9 @@ async fn one_apply_shifts_the_traffic_of_envoy_and_no_request_fails() -> Result<
                 })
             };
             let began = mesh.envoy.statistic("server.uptime").await?;
+            // Envoy reads routes and clusters in any order: a new destination gets requests when Envoy has its cluster.
+            apply(&world, "reviews", &mesh.split(100, 0)).await?;
+            mesh.envoy.has_cluster(&format!("{}/reviews/v2", world.namespace)).await?;
             for (v1, v2) in [(90, 10), (50, 50), (0, 100), (100, 0), (50, 50)] {
                 apply(&world, "reviews", &mesh.split(v1, v2)).await?;
                 share_is(&mesh, usize::try_from(v2)?).await?;

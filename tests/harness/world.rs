@@ -421,7 +421,9 @@ pub async fn with_world(options: WorldOptions, body: impl AsyncFnOnce(Arc<World>
         Err(error) => {
             let account = world.account().await;
             let folder = world.keep();
-            Err(error.context(format!("{account}\nkept in {folder}")))
+            // The cause comes first: a long log has it cut off at the end.
+            let cause = format!("{error:#}");
+            Err(error.context(format!("{cause}\n{account}\nkept in {folder}")))
         }
     }
 }

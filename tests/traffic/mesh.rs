@@ -114,6 +114,7 @@ impl Kubelet {
     }
 }
 
+/// The order of the kubelet's AtomicWriter: the links of new files come after the rename, which Envoy notices.
 fn write(folder: &Path, map: &Value) -> Result<()> {
     let version = format!("..{}", text(map, "/metadata/resourceVersion"));
     fs::create_dir_all(folder.join(&version))?;
@@ -121,15 +122,18 @@ fn write(folder: &Path, map: &Value) -> Result<()> {
     for (name, content) in files {
         let content = content.as_str().unwrap_or_default().replace(FOLDER, &folder.display().to_string());
         fs::write(folder.join(&version).join(name), content)?;
+    }
+    let new = folder.join("..data_tmp");
+    let _ = fs::remove_file(&new);
+    symlink(&version, &new)?;
+    fs::rename(&new, folder.join("..data"))?;
+    for name in files.keys() {
         let link = folder.join(name);
         if !link.is_symlink() {
             symlink(Path::new("..data").join(name), &link)?;
         }
     }
-    let new = folder.join("..data_tmp");
-    let _ = fs::remove_file(&new);
-    symlink(&version, &new)?;
-    Ok(fs::rename(&new, folder.join("..data"))?)
+    Ok(())
 }
 
 /// Envoy with the configuration of plugins/traffic/envoy.yaml. It ends when dropped.
@@ -208,6 +212,16 @@ impl Envoy {
         let all = stats.get("stats").and_then(Value::as_array).context("no stats")?;
         let found = all.iter().find(|one| one.get("name").and_then(Value::as_str) == Some(name));
         found.and_then(|one| one.get("value")?.as_u64()).with_context(|| format!("no statistic {name}"))
+    }
+
+    /// Waits until Envoy has an endpoint of a cluster.
+    pub(super) async fn has_cluster(&self, name: &str) -> Result<()> {
+        eventually(SOON, &format!("cluster {name} in Envoy"), || async {
+            let clusters = self.admin.get("/clusters").await?.text();
+            ensure!(clusters.contains(&format!("{name}::127.0.0.1:")), "{clusters}");
+            Ok(())
+        })
+        .await
     }
 
     /// Envoy refused none of the files it was given.

@@ -149,8 +149,10 @@ fn mirror_policy(id: &str, mirror: &Mirror) -> Value {
 }
 
 fn cluster_of(name: &str) -> Value {
+    // The kubelet renames `..data`, which Envoy notices, before it makes the link of a new file: without `..data` in the path Envoy would
+    // look for the file before it can be opened, and look again only after the next change.
     let eds = json!({
-        "path_config_source": {"path": format!("{FOLDER}/{}", eds_file(name)), "watched_directory": {"path": FOLDER}},
+        "path_config_source": {"path": format!("{FOLDER}/..data/{}", eds_file(name)), "watched_directory": {"path": FOLDER}},
         "resource_api_version": "V3",
     });
     json!({
