@@ -9,6 +9,7 @@
 mod accept;
 mod access;
 mod actions;
+mod candidate;
 mod conversions;
 pub mod definitions;
 mod handle;

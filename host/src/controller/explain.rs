@@ -125,7 +125,7 @@ impl Controller {
         } else if self.marks.out_of_sync.contains(key) {
             "desired and actual state differ"
         } else if self.marks.failed.contains(key) {
-            "failed for good: it runs again when the object, something that it reads, the plugin or its grant changes"
+            "failed for good: it runs again at a resync, or when the object, something that it reads, the plugin or its grant changes"
         } else if self.lead.guard().is_none() {
             "left to the host that leads"
         } else {
@@ -187,7 +187,10 @@ pub(super) fn not_cached(version: &Version, key: &ReconcileKey) -> String {
     if selectors.is_empty() {
         return "the object does not exist, or the watch has not shown it yet".to_owned();
     }
-    format!("the object does not exist, or does not have what the manifest selects: {}", selectors.join(", "))
+    format!(
+        "the object does not exist, the watch has not shown it yet, or it does not have what the manifest selects: {}",
+        selectors.join(", ")
+    )
 }
 
 fn phase(phase: &Phase, failures: u32) -> Value {

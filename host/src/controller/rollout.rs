@@ -5,6 +5,7 @@
 
 mod basis;
 mod comparison;
+mod entry;
 mod journal;
 mod preview;
 mod reconcile;

@@ -1,7 +1,8 @@
 //! Acceptance of a file's newest content: run it, hold it back, or swap it in.
 
+use super::candidate::{CandidateVersion, Granting};
 use super::loading::{Failed, Read};
-use super::registry::{BlockedReason, CandidateVersion, Earlier, FileState, Granting, Plugin, Registry};
+use super::registry::{BlockedReason, Earlier, FileState, Plugin, Registry};
 use super::{Lifecycle, lock};
 use crate::api::GroupVersionKind;
 use crate::controller::{Controller, Version};
@@ -302,7 +303,7 @@ fn status_is_taken(registry: &Registry, manifest: &PluginManifest) -> Option<Str
         let theirs = plugin.running.as_ref().map(|running| running.candidate.manifest());
         let theirs = theirs.or_else(|| {
             let file_state = registry.files.get(&plugin.file).and_then(|file| file.file_state.candidate());
-            file_state.map(super::registry::CandidateVersion::manifest)
+            file_state.map(super::candidate::CandidateVersion::manifest)
         });
         let Some(theirs) = theirs.filter(|theirs| theirs.manage_status) else { continue };
         let kinds: BTreeSet<_> = theirs.primaries.iter().map(|p| p.gvk()).collect();

@@ -2,7 +2,8 @@
 //! until they are allowed.
 
 use super::Message;
-use super::registry::{CandidateVersion, Granting, Task};
+use super::candidate::{CandidateVersion, Granting};
+use super::registry::Task;
 use crate::apply::access::{self, RequiredPermissions};
 use crate::apply::{RequestSender, WriteIdentity};
 use crate::controller::Shared;

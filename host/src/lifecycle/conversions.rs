@@ -3,7 +3,8 @@
 //! The API server cannot read the objects of a definition while its conversion webhook does not answer. Therefore the conversions of a
 //! plugin outlive it, without its permissions, until a person confirms their end.
 
-use super::registry::{CandidateVersion, Registry};
+use super::candidate::CandidateVersion;
+use super::registry::Registry;
 use crate::controller::{Controller, Converter};
 use std::collections::BTreeMap;
 use std::sync::Arc;

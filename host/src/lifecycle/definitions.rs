@@ -3,9 +3,9 @@
 //! Any host may write: upgrades go in one direction, because each definition names those that it replaced. So an older version, on this host
 //! or another one, does not undo the upgrade of a newer one.
 
+use super::candidate::{CandidateVersion, Granting};
 use super::host_events::HostEvents;
 use super::lock;
-use super::registry::{CandidateVersion, Granting};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::{HostObjects, WriteError};
 use crate::controller::{Controller, Version};

@@ -1,7 +1,8 @@
 //! Loading of a plugin file: read, compile, describe, validate, and compare with its grant.
 
+use super::candidate::{CandidateVersion, Compiled, Granting};
 use super::object_versions::{ObjectVersion, ObjectVersions};
-use super::registry::{CandidateVersion, Compiled, Earlier, Granting, Registry, Task};
+use super::registry::{Earlier, Registry, Task};
 use super::saved_versions::{Saved, SavedVersions};
 use super::{Message, lock};
 use crate::api::{Discovery, GroupVersionKind};

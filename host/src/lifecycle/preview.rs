@@ -1,9 +1,9 @@
 //! A plan inside the host: what other code, or another configuration, of a plugin that runs would write.
 
 use super::accept::drops;
+use super::candidate::{CandidateVersion, Granting};
 use super::loading::{Load, Loader};
 use super::lock;
-use super::registry::{CandidateVersion, Granting};
 use super::swapper::guest;
 use crate::api::Selector;
 use crate::controller::{Controller, Loaded, Preview, ReconcileKey};

@@ -1,6 +1,7 @@
 //! Rollouts of new versions: their begin, promotion and end. The controller runs the steps.
 
-use super::registry::{BlockedReason, CandidateVersion, FileState, Granting, Plugin, Registry};
+use super::candidate::{CandidateVersion, Granting};
+use super::registry::{BlockedReason, FileState, Plugin, Registry};
 use super::swapper::Swapper;
 use super::undo::UNDONE;
 use super::{Lifecycle, lock};

@@ -1,9 +1,10 @@
 //! Swap and rollback of versions: first the watches sync, then the pointer moves, then the previous version drains.
 
 use super::access::AccessChecker;
+use super::candidate::{CandidateVersion, Granting};
 use super::definitions::{DefinitionInstaller, Installation};
 use super::host_events::HostEvents;
-use super::registry::{BlockedReason, CandidateVersion, FileState, Granting, Plugin, Registry, Running, Task};
+use super::registry::{BlockedReason, FileState, Plugin, Registry, Running, Task};
 use super::saved_versions::{Revision, SavedVersions};
 use super::undo::UNDONE;
 use super::{DRAIN, Message, lock};

@@ -4,8 +4,9 @@
 //! back, until the file changes or a person confirms it.
 
 use super::accept::drops;
+use super::candidate::{CandidateVersion, Granting};
 use super::loading::{Load, Loader};
-use super::registry::{CandidateVersion, FileState, Granting, Registry};
+use super::registry::{FileState, Registry};
 use super::saved_versions::{Revision, SavedVersions};
 use super::{Lifecycle, Message, lock};
 use data_encoding::HEXLOWER;

@@ -1,6 +1,7 @@
 //! State of the plugins for people and monitoring: the response to `/plugins`.
 
-use super::registry::{BlockedReason, CandidateVersion, FileState, Granting, Plugin, Registry, RemovedPlugin, State};
+use super::candidate::{CandidateVersion, Granting};
+use super::registry::{BlockedReason, FileState, Plugin, Registry, RemovedPlugin, State};
 use super::state_reporter::ReportedState;
 use crate::api::GroupVersionKind;
 use crate::controller::{Converter, names};
@@ -94,7 +95,7 @@ fn version(reported_state: &ReportedState, file_state: &FileState) -> Map<String
     let mut entry = Map::new();
     let name = match file_state {
         FileState::Failed { name, .. } => name.as_deref(),
-        _ => file_state.candidate().map(super::registry::CandidateVersion::name),
+        _ => file_state.candidate().map(super::candidate::CandidateVersion::name),
     };
     entry.insert("name".to_owned(), json!(name));
     entry.insert("state".to_owned(), json!(reported_state.state.as_str()));

@@ -1,6 +1,6 @@
 //! What a version would do about a key, and how that differs from what another version would do.
 
-use super::journal::object_of;
+use super::entry::object_of;
 use crate::api::GroupVersionKind;
 use crate::apply::{Change, ObjectRef};
 use crate::controller::{ReconcileKey, Version, compare};

@@ -2,7 +2,7 @@
 //! begins with undoing the candidate's writes.
 
 use super::comparison::Decision;
-use super::journal::{Found, entry, object_of};
+use super::entry::{Found, entry, object_of};
 use super::{Controller, Rollout, RolloutEvent};
 use crate::apply::{Change, Identity, ObjectRef, WriteError, WriteIdentity};
 use crate::controller::outcome::{Failure, Next};
