@@ -79,6 +79,18 @@ async fn a_gitops_tool_sees_progress_health_and_no_drift() -> Result<()> {
         tool(&world, "apply", &name).await?;
         let second = in_sync(&world, "two", &name).await?;
         ensure!(second["metadata"]["generation"].as_i64() > first["metadata"]["generation"].as_i64(), "{second:#}");
+
+        // The tool learns that the last edit has no effect; beside broken code, version two goes on.
+        world.plugins.file("broken.wasm", b"no component")?;
+        for (wrong, runs) in [("broken", "two"), ("absent", "")] {
+            wants(wrong)?;
+            tool(&world, "apply", &name).await?;
+            let stalled = |object: &Value| kstatus(object) == "Failed" && text(object, "/status/version") == runs;
+            shows(&world, "misfit", &format!("the failure of {wrong}"), stalled).await?;
+            wants("two")?;
+            tool(&world, "apply", &name).await?;
+            in_sync(&world, "two", &name).await?;
+        }
         Ok(())
     })
     .await

@@ -23,6 +23,7 @@ pub(super) const FINALIZERS: &str = "finalizerKinds";
 pub(super) const RECONCILED: &str = "lastHandledReconcileAt";
 
 /// What the status says about one aspect.
+#[derive(Clone)]
 struct Condition {
     kind: &'static str,
     status: bool,
@@ -99,7 +100,8 @@ pub(super) fn differs(wanted: &Value, live: &Value) -> bool {
 const CANDIDATE: [&str; 6] =
     ["compiling", "syncing", "rolling-out", "awaiting-grant", "awaiting-confirmation", "failed"];
 
-fn conditions(entry: &Value) -> [Condition; 4] {
+/// The last two are there only while they are true: kstatus, with which GitOps tools judge health, knows no others but Ready.
+fn conditions(entry: &Value) -> Vec<Condition> {
     let text = |pointer: &str| entry.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let (state, next) = (text("/state"), text("/next/state"));
     let sentence = |state: &str, version: &str, reason: &str| sentence(state, needs_plan(entry), version, reason);
@@ -131,7 +133,11 @@ fn conditions(entry: &Value) -> [Condition; 4] {
     } else if degraded.reason == "Retired" {
         degraded.reason = "FinalizersLeft".to_owned();
     }
-    [
+    let newest_fails = newest(&["failed"]).is_some() || degraded.reason == "InvalidObject";
+    let stalled = newest_fails.then(|| Condition { kind: "Stalled", ..degraded.clone() });
+    // Not while it is rolled out or waits for a person: that may take days.
+    let reconciling = of("Reconciling", newest(&["compiling", "syncing"]), ("", ""));
+    let standard = [
         ready,
         of(
             "Progressing",
@@ -144,7 +150,8 @@ fn conditions(entry: &Value) -> [Condition; 4] {
             newest(&["awaiting-confirmation", "awaiting-grant"]),
             ("NothingWaits", "no version waits for a person"),
         ),
-    ]
+    ];
+    standard.into_iter().chain(stalled).chain(Some(reconciling).filter(|condition| condition.status)).collect()
 }
 
 /// `awaiting-grant` as `AwaitingGrant`.
@@ -242,6 +249,25 @@ mod tests {
             "version 1 asks for more than its grant allows: get pods"
         );
         assert_eq!(condition(&status, "Degraded")["status"], "False");
+    }
+
+    #[test]
+    fn a_new_version_that_fails_is_stalled_although_the_old_one_is_ready() {
+        let status = |next: &str, fault: &str| {
+            let entry = json!({"state": "active", "version": "1", "digest": "sha256:a", "objectFault": fault,
+                "next": {"state": next, "version": "2", "digest": "sha256:b", "reason": "no manifest"}});
+            wanted(&entry, "h", &Value::Null, Some(2), "now")
+        };
+        let kinds = |status: &Value| -> Vec<_> {
+            let all = status["conditions"].as_array().unwrap().iter();
+            all.filter(|one| one["status"] == "True").map(|one| one["type"].as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(kinds(&status("", "")), ["Ready"]);
+        assert_eq!(kinds(&status("failed", "")), ["Ready", "Degraded", "Stalled"]);
+        assert_eq!(kinds(&status("", "no such file")), ["Ready", "Degraded", "Stalled"]);
+        assert_eq!(kinds(&status("compiling", "")), ["Ready", "Progressing", "Reconciling"]);
+        assert_eq!(kinds(&status("rolling-out", "")), ["Ready", "Progressing"]);
+        assert_eq!(condition(&status("failed", ""), "Stalled")["message"], "version 2 cannot run: no manifest");
     }
 
     #[test]
