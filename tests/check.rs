@@ -25,6 +25,8 @@ struct Seeded {
     folder: tempfile::TempDir,
     /// Whether each Site has a record in a service.
     service: bool,
+    /// Whether the definition has a newer version, in which nothing is stored.
+    newer: bool,
 }
 
 /// What a check said.
@@ -58,7 +60,7 @@ impl Seeded {
     }
 
     fn of(plugin: &'static str) -> Result<Self> {
-        Ok(Self { plugin, folder: tempfile::tempdir()?, service: false })
+        Ok(Self { plugin, folder: tempfile::tempdir()?, service: false, newer: false })
     }
 
     fn grant(&self, mode: &str) -> Result<PathBuf> {
@@ -90,6 +92,7 @@ impl Seeded {
         let fixtures = repository_root().join("tests/fixtures/check");
         let [crd, cluster, services] =
             ["crd.yaml", "cluster.yaml", "services.yaml"].map(|name| fixtures.join(name).display().to_string());
+        let crd = if self.newer { self.with_newer_version(&crd)? } else { crd };
         let mut more = vec!["--crd", &crd, "--cluster", &cluster, "--grant", &grant, "--output", "json"];
         if self.service {
             more.extend(["--services", &services]);
@@ -97,6 +100,18 @@ impl Seeded {
         let cases = cases.to_string();
         more.extend(["--cases", &cases, "--output-dir", &findings]);
         check(self.plugin, &more).await
+    }
+
+    /// A definition that serves a newer version, too.
+    fn with_newer_version(&self, crd: &str) -> Result<String> {
+        let mut crd: Value = serde_saphyr::from_str(&fs::read_to_string(crd)?)?;
+        let versions = crd.pointer_mut("/spec/versions").and_then(Value::as_array_mut).context("no versions")?;
+        let mut newer = versions.first().context("no version")?.clone();
+        (newer["name"], newer["storage"]) = ("v2".into(), false.into());
+        versions.push(newer);
+        let path = self.folder.path().join("crd.json");
+        fs::write(&path, crd.to_string())?;
+        Ok(path.display().to_string())
     }
 
     /// Plays the scenario of a finding alone, in a mode.
@@ -210,6 +225,14 @@ async fn every_seeded_bug_in_go_is_found() -> Result<()> {
     }
     all_found("seeded-go", &BUGS_IN_GO).await?;
     Seeded::of("seeded-go")?.raises_no_alarm(12).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_newer_version_of_the_definition_raises_no_alarm_and_hides_no_bug() -> Result<()> {
+    let seeded = Seeded { newer: true, ..Seeded::new()? };
+    seeded.raises_no_alarm(3).await?;
+    seeded.finds(("orphans", "leftovers", 6)).await?;
+    seeded.finds(("stuck-deletion", "deletion", 6)).await
 }
 
 /// A mode of a guest, the oracle that finds its bug, and the number of cases.

@@ -20,6 +20,15 @@ async fn a_mistake_in_a_file_has_its_line_its_column_and_what_is_allowed() -> Re
         (assert("{resource: {kind: Pod}}"), "2:3: resource: needs apiVersion and kind"),
         (assert("{file: no.txt}"), "2:3: cannot read "),
         (
+            "steps:\n- error: {resource: {apiVersion: v1, kind: Pod, spec: {\"(length(containers))\": 2}}}\n"
+                .to_owned(),
+            "2:3: resource.spec.(length(containers)): is an expression in chainsaw, and here a plain text",
+        ),
+        (
+            assert("{resource: {apiVersion: v1, kind: Pod, spec: {containers: [{image: \"(join('', ['a']))\"}]}}}"),
+            "2:3: resource.spec.containers[0].image: is an expression in chainsaw",
+        ),
+        (
             assert("{resource: {apiVersion: v1, kind: Pod}, timeout: soon}"),
             "\"soon\" is not a duration: 250ms, 90s, 1h30m; at most 8784h",
         ),

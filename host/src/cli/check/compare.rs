@@ -187,6 +187,19 @@ pub(super) fn identity(object: &Value) -> Value {
     json!({"apiVersion": text(object, "/apiVersion"), "kind": text(object, "/kind"), "metadata": metadata})
 }
 
+/// Whether both are one object, which may be served in several versions.
+pub(super) fn is_same_object(one: &Value, other: &Value) -> bool {
+    let of = |object: &Value| {
+        let mut named = identity(object);
+        let group = text(&named, "/apiVersion").rsplit_once('/').map_or("", |(group, _)| group).to_owned();
+        if let Some(fields) = named.as_object_mut() {
+            fields.insert("apiVersion".to_owned(), group.into());
+        }
+        named
+    };
+    of(one) == of(other)
+}
+
 /// The part of an object that has a text, for an `error` step. None: it has no such text.
 pub(super) fn holding(object: &Value, secret: &str) -> Option<Value> {
     match object {

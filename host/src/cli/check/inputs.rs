@@ -117,7 +117,8 @@ pub(super) fn program(file: &Path) -> anyhow::Result<Program> {
     Ok(program)
 }
 
-/// The values of the Secrets among objects, each as it is, if it is a text, and as the API server returns it, in base64.
+/// The values of the Secrets among objects, each as it is, if it is a text, and as the API server returns it, in base64. Of a text that
+/// ends with a line break or has several lines, a plugin may print the text without the break, or one line.
 pub(super) fn secrets(objects: &[Value]) -> Vec<String> {
     let base64 = &base64::engine::general_purpose::STANDARD;
     let mut secrets = Vec::new();
@@ -125,16 +126,27 @@ pub(super) fn secrets(objects: &[Value]) -> Vec<String> {
         let of =
             |field: &str| object.get(field).and_then(Value::as_object).into_iter().flatten().map(|(_, value)| value);
         for value in of("stringData").filter_map(Value::as_str) {
-            secrets.push(value.to_owned());
+            secrets.extend(parts(value));
             secrets.push(base64.encode(value));
         }
         for value in of("data").filter_map(Value::as_str) {
-            secrets.extend(base64.decode(value).ok().and_then(|bytes| String::from_utf8(bytes).ok()));
+            let decoded = base64.decode(value).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+            secrets.extend(decoded.iter().flat_map(|text| parts(text)));
             secrets.push(value.to_owned());
         }
     }
     secrets.retain(|secret| secret.len() >= SECRET_LENGTH);
     secrets
+}
+
+/// A text, the text without space around it, and its long lines, without those that begin and end a key.
+fn parts(text: &str) -> Vec<String> {
+    const LONG: usize = 16;
+    let lines = text.trim().lines().map(str::trim).filter(|line| line.len() >= LONG && !line.starts_with("-----"));
+    let mut parts = vec![text.to_owned(), text.trim().to_owned()];
+    parts.extend(lines.map(str::to_owned));
+    parts.dedup();
+    parts
 }
 
 /// Checks that files can be written into a folder, which need not exist. Afterwards it is as before.
@@ -163,6 +175,17 @@ mod tests {
         let expected =
             ["hunter2hunter2", "aHVudGVyMmh1bnRlcjI=", "hunter3hunter3", "aHVudGVyM2h1bnRlcjM=", "/////////////w=="];
         assert_eq!(secrets(&[secret]), expected);
+    }
+
+    #[test]
+    fn a_secret_is_found_without_its_line_break_and_by_one_of_its_lines() {
+        let key = "-----BEGIN KEY-----\nMHcCAQEEIIrYSSNQFaA2Hwf1\nshort\n-----END KEY-----\n";
+        let secret = json!({"kind": "Secret", "stringData": {"a": "hunter2hunter2\n", "key": key}});
+        let found = secrets(&[secret]);
+        for told in ["hunter2hunter2", "MHcCAQEEIIrYSSNQFaA2Hwf1"] {
+            assert!(found.iter().any(|secret| secret == told), "{found:?}");
+        }
+        assert!(!found.iter().any(|secret| "short-----END KEY-----".contains(secret.as_str())), "{found:?}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What must hold of any controller, and how that is seen in its objects.
 
 use super::super::test::scenarios::Seen;
-use super::compare::{absent, holding, identity, merge};
+use super::compare::{absent, holding, identity, is_same_object, merge};
 use super::program::{Program, SETTLE, is_fault, reference};
 use super::source::text;
 use serde_json::{Value, json};
@@ -82,21 +82,14 @@ pub(super) struct Found {
 
 /// The last objects of a program that exist in a world.
 pub(super) fn existing(last: &BTreeMap<String, Value>, seen: &Seen) -> Vec<Value> {
-    let exists = |name: &&String| {
-        let named = |object: &Value| {
-            let wanted = last.get(*name);
-            wanted.is_some_and(|wanted| identity(wanted) == identity(object))
-        };
-        seen.objects.iter().any(named)
-    };
-    last.keys().filter(exists).filter_map(|name| last.get(name)).cloned().collect()
+    let exists = |wanted: &&Value| seen.objects.iter().any(|object| is_same_object(wanted, object));
+    last.values().filter(exists).cloned().collect()
 }
 
 /// The status shows the generation that it claims.
 pub(super) fn generations(objects: &[Value], seen: &Seen) -> Option<Found> {
-    let wanted: BTreeSet<String> = objects.iter().map(|object| identity(object).to_string()).collect();
-    let primaries = seen.objects.iter().filter(|object| wanted.contains(&identity(object).to_string()));
-    for object in primaries {
+    let is_primary = |object: &&Value| objects.iter().any(|wanted| is_same_object(wanted, object));
+    for object in seen.objects.iter().filter(is_primary) {
         let Some(generation) = object.pointer("/metadata/generation") else { continue };
         let found = |line: String, status: Value| {
             let mut resource = identity(object);
@@ -199,7 +192,7 @@ pub(super) fn failing(seen: &Seen, objects: &[Value]) -> BTreeSet<String> {
     let mut failing = BTreeSet::new();
     for wanted in objects {
         let (kind, name) = (text(wanted, "/kind"), text(wanted, "/metadata/name"));
-        let live = seen.objects.iter().find(|object| identity(object) == identity(wanted));
+        let live = seen.objects.iter().find(|object| is_same_object(object, wanted));
         let conditions = live.and_then(|object| object.pointer("/status/conditions")).and_then(Value::as_array);
         let ready = conditions.into_iter().flatten().find(|one| text(one, "/type") == "Ready");
         let warned = seen.events.iter().any(|event| {

@@ -1,7 +1,7 @@
 //! One world of a command: an embedded API server at a port, the command, and the steps of a program in real time.
 
 use super::activity::{Activity, Call, Listener, Pace};
-use crate::cli::check::compare::identity;
+use crate::cli::check::compare::{identity, is_same_object};
 use crate::cli::check::oracles::{Found, Oracle};
 use crate::cli::check::program::documents;
 use crate::cli::check::source::text;
@@ -307,7 +307,7 @@ impl Stage {
     async fn gone(&mut self, named: &Value) -> Result<(), Halt> {
         let bound = self.hurry.bound(Oracle::Deletion, text(named, "/kind"));
         let (until, wanted) = (Instant::now() + bound, identity_of(named));
-        while self.cluster.objects().await.iter().any(|object| identity(object) == wanted) {
+        while self.cluster.objects().await.iter().any(|object| is_same_object(object, &wanted)) {
             if Instant::now() >= until {
                 let (kind, name, seconds) = (text(named, "/kind"), text(named, "/name"), bound.as_secs());
                 return halt(Oracle::Deletion, kind, vec![format!("{kind} {name} is still there after {seconds} s")]);

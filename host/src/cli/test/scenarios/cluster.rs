@@ -115,13 +115,15 @@ impl Cluster {
 
     /// All objects, with their types. Those of events, Leases and definitions are left out.
     pub(in crate::cli) async fn objects(&self) -> Vec<Value> {
-        let mut objects = Vec::new();
+        let (mut objects, mut known) = (Vec::new(), BTreeSet::new());
         for (base, list) in self.served().await {
+            let group = text(&list, "/groupVersion").rsplit_once('/').map_or("", |(group, _)| group);
             for resource in list.pointer("/resources").and_then(Value::as_array).into_iter().flatten() {
                 let name = text(resource, "/name");
                 let verbs = resource.get("verbs").and_then(Value::as_array).into_iter().flatten();
                 let lists = verbs.filter_map(Value::as_str).any(|verb| verb == "list");
-                if name.contains('/') || !lists || UNSEEN.contains(&name) {
+                let mut once = || known.insert((group.to_owned(), name.to_owned()));
+                if name.contains('/') || !lists || UNSEEN.contains(&name) || !once() {
                     continue;
                 }
                 for mut object in self.list_at(&format!("{base}/{name}")).await {
@@ -136,14 +138,12 @@ impl Cluster {
         objects
     }
 
-    /// The path of each served group in its preferred version, with its resources.
+    /// The path of each served version of each group, the preferred one first, with its resources.
     async fn served(&self) -> Vec<(String, Value)> {
         let read = async |path: &str| self.send(Method::GET, path, "application/json", &Value::Null).await;
         let groups = read("/apis").await.unwrap_or_default();
-        let groups = groups.get("groups").and_then(Value::as_array).cloned().unwrap_or_default();
-        let groups = groups.iter().map(|group| format!("/apis/{}", text(group, "/preferredVersion/groupVersion")));
         let mut served = Vec::new();
-        for path in std::iter::once("/api/v1".to_owned()).chain(groups) {
+        for path in std::iter::once("/api/v1".to_owned()).chain(versions_of(&groups).map(|(_, path)| path)) {
             if let Ok(list) = read(&path).await {
                 served.push((path, list));
             }
@@ -169,14 +169,8 @@ impl Cluster {
         let read = async |path: &str| self.send(Method::GET, path, "application/json", &Value::Null).await.ok();
         let groups = read("/apis").await?;
         let list = |value: &Value, field: &str| value.get(field).and_then(Value::as_array).cloned().unwrap_or_default();
-        let mut versions = vec![(String::new(), "/api/v1".to_owned())];
-        for group in list(&groups, "groups") {
-            let of_group = list(&group, "versions");
-            let paths = of_group.iter().map(|version| format!("/apis/{}", text(version, "/groupVersion")));
-            versions.extend(paths.map(|path| (text(&group, "/name").to_owned(), path)));
-        }
         let mut served = Vec::new();
-        for (group, path) in versions {
+        for (group, path) in std::iter::once((String::new(), "/api/v1".to_owned())).chain(versions_of(&groups)) {
             for resource in list(&read(&path).await?, "resources") {
                 let plural = text(&resource, "/name").to_owned();
                 if !plural.contains('/') {
@@ -212,6 +206,20 @@ pub(in crate::cli) fn said(error: &kube::Error) -> String {
         kube::Error::Api(status) => status.message.clone(),
         other => other.to_string(),
     }
+}
+
+/// Each served version of each group with its path, the preferred one of a group first.
+///
+/// * `groups` - the answer of `/apis`.
+fn versions_of(groups: &Value) -> impl Iterator<Item = (String, String)> {
+    let list = |value: &Value, field: &str| value.get(field).and_then(Value::as_array).cloned().unwrap_or_default();
+    list(groups, "groups").into_iter().flat_map(move |group| {
+        let preferred = text(&group, "/preferredVersion/groupVersion").to_owned();
+        let mut versions: Vec<String> =
+            list(&group, "versions").iter().map(|version| text(version, "/groupVersion").to_owned()).collect();
+        versions.sort_by_key(|version| *version != preferred);
+        versions.into_iter().map(move |version| (text(&group, "/name").to_owned(), format!("/apis/{version}")))
+    })
 }
 
 /// A resource of the API server.

@@ -195,7 +195,15 @@ fn checked(folder: &Path, mut operation: Operation, known: &[String]) -> Result<
         Operation::Error(check) if check.collection.is_some() || check.of_records() => {
             check.of_service(known, false).map(|()| Vec::new())?
         }
-        Operation::Assert(check) | Operation::Error(check) => those(folder, check.resource.take(), check.file.take())?,
+        Operation::Assert(check) | Operation::Error(check) => {
+            let documents = those(folder, check.resource.take(), check.file.take())?;
+            match documents.iter().find_map(|document| expression("", &document.value)) {
+                Some(path) => {
+                    return Err(format!("resource{path}: is an expression in chainsaw, and here a plain text"));
+                }
+                None => documents,
+            }
+        }
         Operation::Stub(stubs) => {
             *stubs = usable(folder, std::mem::take(stubs))?;
             Vec::new()
@@ -240,6 +248,26 @@ fn those(folder: &Path, resource: Option<Located>, file: Option<String>) -> Resu
         _ => return Err("needs one of resource and file".to_owned()),
     };
     typed(documents)
+}
+
+/// The path of a field that is an expression in chainsaw, `(length(spec.ports)): 2`, or whose value is one. As plain text it would never match,
+/// so that an `error` would always hold. None: there is none.
+fn expression(path: &str, value: &Value) -> Option<String> {
+    const PLAIN: [&str; 5] = ["data", "stringData", "binaryData", "annotations", "labels"];
+    let is_one = |text: &str| text.starts_with('(') && text.ends_with(')');
+    match value {
+        Value::String(text) => is_one(text).then(|| path.to_owned()),
+        Value::Array(items) => {
+            items.iter().enumerate().find_map(|(at, item)| expression(&format!("{path}[{at}]"), item))
+        }
+        Value::Object(fields) => {
+            fields.iter().filter(|(name, _)| !PLAIN.contains(&name.as_str())).find_map(|(name, field)| {
+                let at = format!("{path}.{name}");
+                if is_one(name) { Some(at) } else { expression(&at, field) }
+            })
+        }
+        _ => None,
+    }
 }
 
 /// What a write needs.

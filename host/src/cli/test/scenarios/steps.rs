@@ -206,7 +206,8 @@ impl Steps<'_, '_> {
     pub(super) fn edited(&mut self, document: &Located, differing: &[Difference]) -> bool {
         let edits = differing.iter().map(|difference| {
             let place = document.scalars.get(&difference.path)?.clone();
-            Some(Edit::Scalar { place, value: difference.found.clone()? })
+            let old = document.value.pointer(&difference.path)?.clone();
+            Some(Edit::Scalar { place, old, value: difference.found.clone()? })
         });
         let Some(edits) = edits.collect::<Option<Vec<_>>>().filter(|edits| !edits.is_empty()) else { return false };
         self.edits.extend(edits);

@@ -10,6 +10,8 @@ pub(super) enum Edit {
     Scalar {
         /// Bytes of the text.
         place: Range<usize>,
+        /// What is there.
+        old: Value,
         value: Value,
     },
     /// Other items of a list.
@@ -31,8 +33,14 @@ pub(super) fn updated(text: &str, edits: &[Edit]) -> Result<String, String> {
     let mut changes: Vec<(Range<usize>, String)> = Vec::new();
     for edit in edits {
         changes.push(match edit {
-            Edit::Scalar { place, value } => {
-                (place.clone(), scalar(text.get(place.clone()).unwrap_or_default(), value))
+            Edit::Scalar { place, old, value } => {
+                let written = text.get(place.clone()).unwrap_or_default();
+                // The place of a block scalar is not all of it.
+                if serde_saphyr::from_str::<Value>(written).ok().as_ref() != Some(old) {
+                    let line = text.get(..place.start).unwrap_or_default().matches('\n').count() + 1;
+                    return Err(format!("line {line}: --update replaces only values that stand on one line"));
+                }
+                (place.clone(), scalar(written, value))
             }
             Edit::List { line, field, items } => list(text, *line, field, items)?,
         });
@@ -65,21 +73,28 @@ fn scalar(old: &str, new: &Value) -> String {
 /// The lines of a list, and its new text. The key stands at the beginning of a line or after `- `.
 fn list(text: &str, line: u64, field: &str, items: &[Value]) -> Result<(Range<usize>, String), String> {
     let first = usize::try_from(line).unwrap_or_default().saturating_sub(1);
-    // Blank lines after the list stay.
+    let says_nothing = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
+    // Blank lines and comments after the list stay.
     let (mut begin, mut found, mut last) = (0, None, 0);
     for (at, line) in text.split_inclusive('\n').enumerate() {
         let end = begin + line.len();
         if let Some((start, indent)) = &found {
-            let within = line.trim().is_empty() || indent_of(line) > *indent || is_item(line, *indent);
+            let within = says_nothing(line) || indent_of(line) > *indent || is_item(line, *indent);
             if !within {
                 return Ok((*start..last, written(field, *indent, items)));
             }
-            if !line.trim().is_empty() {
+            if !says_nothing(line) {
                 last = end;
             }
+        } else if at > first && !says_nothing(line) && text.lines().nth(first).map(indent_of) >= Some(indent_of(line)) {
+            // The next step.
+            break;
         } else if at >= first
             && let Some(offset) = key_at(line, field)
         {
+            if opens(line) {
+                return Err(format!("line {}: --update replaces no list in brackets over several lines", at + 1));
+            }
             (found, last) = (Some((begin + offset, offset)), end);
         }
         begin = end;
@@ -87,6 +102,12 @@ fn list(text: &str, line: u64, field: &str, items: &[Value]) -> Result<(Range<us
     let (start, indent) =
         found.ok_or_else(|| format!("line {line}: --update finds no line that begins with {field}: in this step"))?;
     Ok((start..last, written(field, indent, items)))
+}
+
+/// Whether the list that begins in the line ends in a later one, by its brackets.
+fn opens(line: &str) -> bool {
+    let value = line.split_once(": ").map_or("", |(_, value)| value.trim());
+    value.starts_with('[') && serde_saphyr::from_str::<Value>(value).is_err()
 }
 
 fn indent_of(line: &str) -> usize {
@@ -140,8 +161,8 @@ mod tests {
         let text = "steps:\n# first\n- assert: {resource: {a: old, b: 'x'}} # why\n- name: n\n  requests: []\n- requests:\n  - {method: GET}\n\n# last\n- advance: 1s\n";
         let place = |of: &str| text.find(of).map(|at| at..at + of.len()).unwrap();
         let edits = [
-            Edit::Scalar { place: place("old"), value: json!("new text") },
-            Edit::Scalar { place: place("'x'"), value: json!("y") },
+            Edit::Scalar { place: place("old"), old: json!("old"), value: json!("new text") },
+            Edit::Scalar { place: place("'x'"), old: json!("x"), value: json!("y") },
             Edit::List { line: 4, field: "requests", items: vec![json!({"json": {"a": 1}, "method": "PUT"})] },
             Edit::List { line: 6, field: "requests", items: vec![] },
         ];
@@ -152,6 +173,33 @@ mod tests {
                 .unwrap_err()
                 .contains("line 10")
         );
+    }
+
+    #[test]
+    fn what_the_form_of_the_text_does_not_allow_is_refused() {
+        let block = "steps:\n- assert:\n    resource:\n      data:\n        conf: |\n          a=1\n        other: x\n";
+        let place = block.find("a=1").map(|at| at..at + "a=1\n        ".len()).unwrap();
+        let edit = Edit::Scalar { place, old: json!("a=1\n"), value: json!("a=2\n") };
+        assert!(updated(block, &[edit]).unwrap_err().contains("line 6"));
+        for (text, line) in [
+            (
+                "steps:\n- events: {ref: {kind: A}, expect: []}\n- events:\n    ref: {kind: B}\n    expect: []\n",
+                "line 2",
+            ),
+            ("steps:\n- requests: [\n    {method: GET}\n  ]\n", "line 2"),
+        ] {
+            let field = if text.contains("expect") { "expect" } else { "requests" };
+            let edit = Edit::List { line: 2, field, items: vec![json!(1)] };
+            assert!(updated(text, &[edit]).unwrap_err().contains(line), "{text}");
+        }
+    }
+
+    #[test]
+    fn comments_in_and_after_a_list_do_not_end_it() {
+        let text = "steps:\n- requests:\n    - {method: GET}\n# why\n    - {method: PUT}\n# after\n- advance: 1s\n";
+        let edit = Edit::List { line: 2, field: "requests", items: vec![json!({"method": "POST"})] };
+        let expected = "steps:\n- requests:\n  - {method: \"POST\"}\n# after\n- advance: 1s\n";
+        assert_eq!(updated(text, &[edit]).unwrap(), expected);
     }
 
     #[test]
