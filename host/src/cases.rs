@@ -218,7 +218,9 @@ impl Player {
             replay: replay::of_case(case)?,
         };
         let pool = Pool::new(self.component.clone(), guest, u32::from(instance_reuses > 0));
-        Ok(Stage { pool, request, run, before, again: case.expect.after.is_some() })
+        // Only patch has events, and after it only this call can fail.
+        let failed_again = case.recorded.is_some() && case.expect.error.is_some() && case.expect.events.is_some();
+        Ok(Stage { pool, request, run, before, again: case.expect.after.is_some() || failed_again })
     }
 
     fn objects(&self, case: &Case, grants: &Arc<Grants>, primary: Option<Json>) -> Result<RecordedObjects, CaseError> {
@@ -376,19 +378,23 @@ fn failure(name: FailureName, message: Option<&str>, limit: u64) -> HttpFailure 
     }
 }
 
-fn response(response: HttpResponse) -> Result<http::Response<Bytes>, String> {
+/// A response that a person wrote: one in JSON has the type of JSON, unless it has another one.
+fn response(mut response: HttpResponse) -> Result<http::Response<Bytes>, String> {
+    let headers = &mut response.headers.0;
+    if response.json.is_some() && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
+        headers.push(("content-type".to_owned(), "application/json".to_owned()));
+    }
+    recorded_response(response)
+}
+
+/// A response as it was recorded.
+fn recorded_response(response: HttpResponse) -> Result<http::Response<Bytes>, String> {
     let mut answer = http::Response::builder().status(response.status.unwrap_or(200));
-    let headers = &response.headers.0;
-    for (name, value) in headers {
+    for (name, value) in &response.headers.0 {
         answer = answer.header(name, value);
     }
     let body = match (response.json, response.base64, response.body) {
-        (Some(json), None, None) => {
-            if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
-                answer = answer.header("content-type", "application/json");
-            }
-            json.to_string().into_bytes()
-        }
+        (Some(json), None, None) => json.to_string().into_bytes(),
         (None, Some(encoded), None) => {
             STANDARD.decode(encoded).map_err(|e| format!("response.base64: no base64: {e}"))?
         }

@@ -99,7 +99,8 @@ pub(crate) enum Part {
 /// The secrets of one recording.
 #[derive(Debug, Default)]
 pub(crate) struct Secrets {
-    values: BTreeSet<String>,
+    /// Not always UTF-8.
+    values: BTreeSet<Vec<u8>>,
     /// What replaces a secret with a structure where it is a whole text.
     structured: BTreeMap<String, String>,
 }
@@ -115,7 +116,7 @@ impl Secrets {
             self.parts(&mut parsed, shortest);
             let shown = parsed.to_string();
             if value.len() >= shortest.max(SHORTEST_CREDENTIAL) {
-                self.values.insert(value.to_owned());
+                self.values.insert(value.into());
                 self.structured.insert(STANDARD.encode(value), STANDARD.encode(&shown));
                 self.structured.insert(value.to_owned(), shown.clone());
             }
@@ -123,7 +124,7 @@ impl Secrets {
         }
         for value in [value, value.trim_end()] {
             if value.len() >= shortest {
-                self.values.insert(value.to_owned());
+                self.values.insert(value.into());
             }
         }
         placeholder(value.as_bytes())
@@ -314,14 +315,15 @@ impl Secrets {
     /// A value of `data`, in base64.
     fn hide_data(&mut self, value: &mut Json) {
         let Json::Text(encoded) = value else { return };
-        let decoded = STANDARD.decode(encoded.as_bytes());
-        let shown = match decoded.as_deref().map(std::str::from_utf8) {
-            Ok(Ok(text)) => self.value(text, SHORTEST),
-            _ => {
-                if encoded.len() >= SHORTEST {
-                    self.values.insert(encoded.clone());
+        let decoded = STANDARD.decode(encoded.as_bytes()).unwrap_or_else(|_| encoded.clone().into_bytes());
+        let shown = match std::str::from_utf8(&decoded) {
+            Ok(text) => self.value(text, SHORTEST),
+            Err(_) => {
+                let shown = placeholder(&decoded);
+                if decoded.len() >= SHORTEST {
+                    self.values.insert(decoded);
                 }
-                placeholder(encoded.as_bytes())
+                shown
             }
         };
         *encoded = STANDARD.encode(shown);
@@ -386,6 +388,7 @@ fn replace(json: &mut Json, path: &str, part_at: &dyn Fn(&str) -> Part, with: &d
 mod tests {
     use super::fingerprints::UNRESERVED;
     use super::*;
+    use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
     use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
     fn hidden(secrets: Secrets, document: &str) -> String {
@@ -462,6 +465,36 @@ mod tests {
         }
         assert!(!hidden.contains("/v8A"), "{hidden}");
         assert_eq!(hidden.matches("\"yes\"").count(), 1, "a short value is everywhere: {hidden}");
+    }
+
+    #[test]
+    fn a_binary_secret_is_replaced_as_it_is_and_in_every_encoding() {
+        let bytes: Vec<u8> = (0..33_u8).map(|number| 0xf3 ^ number.wrapping_mul(37)).collect();
+        let text = serde_json::json!({"apiVersion": "v1", "kind": "Secret", "data": {"key": STANDARD.encode(&bytes)}})
+            .to_string();
+        let mut secrets = Secrets::default();
+        secrets.learn_secret(&text);
+        for before in 0..3 {
+            let body = [&b"\xff\x00x"[..before], &bytes, b"\r\n--end"].concat();
+            let shown = secrets.hide_bytes(&body, &KnownSecrets::off());
+            assert!(!shown.windows(bytes.len()).any(|part| part == bytes), "{shown:?}");
+            assert!(shown.ends_with(b"\r\n--end"));
+        }
+        let spellings = [
+            STANDARD.encode(&bytes),
+            STANDARD_NO_PAD.encode(&bytes),
+            URL_SAFE.encode(&bytes),
+            URL_SAFE_NO_PAD.encode(&bytes),
+            data_encoding::HEXLOWER.encode(&bytes),
+            data_encoding::HEXUPPER.encode(&bytes),
+        ];
+        let document: Vec<String> = spellings.iter().map(|spelling| format!("k: {spelling}.")).collect();
+        let document = serde_json::json!(document);
+        let mut secrets = Secrets::default();
+        secrets.learn_secret(&text);
+        let shown = hidden(secrets, &document.to_string());
+        assert!(!spellings.iter().any(|spelling| shown.contains(spelling)), "{shown}");
+        assert!(shown.matches("k: ").count() == 6 && shown.contains(PLACEHOLDER), "{shown}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The recorder under hostile guests: bounded, and their failures replay.
 
-use super::{record, replay, texts};
+use super::{alone, record, recorded, replay, replays, texts};
 use anyhow::{Result, ensure};
 use oarlock_tests::harness::{Grant, World, WorldOptions, built_plugin, eventually, with_world};
 use serde_json::json;
@@ -80,6 +80,29 @@ async fn hostile_guests_fill_no_memory_with_their_recordings_and_their_failures_
             replayed += 1;
         }
         ensure!(replayed >= 3, "only {replayed} modes were recorded");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reconcile_whose_second_look_fails_replays() -> Result<()> {
+    with_world(alone(), async |world: Arc<World>| {
+        let verbs = ["get", "list", "watch", "create", "patch", "delete"];
+        let grant = Grant::nothing().rule_in(&world.namespace, "", &["configmaps"], &verbs);
+        world.plugins.add("misfit", "misfit", &grant)?;
+        world.start_host().await?;
+        for mode in ["fails-again", "traps-again"] {
+            let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {"name": mode, "labels": {"misfit": "true"}, "annotations": {"misfit/mode": mode}},
+                "data": {"value": "first"}});
+            world.cluster.create(&format!("/api/v1/namespaces/{}/configmaps", world.namespace), &object).await?;
+            let name = format!("{}/{mode}", world.namespace);
+            let folder = recorded(&world, ("misfit", "ConfigMap"), &name, "write: apply ConfigMap").await?;
+            let both = |case: &String| case.contains("write: apply ConfigMap") && case.contains("\n  error:");
+            ensure!(texts(&folder)?.iter().any(both), "{}", texts(&folder)?.join("\n"));
+            replays(&built_plugin("misfit")?, &folder).await?;
+        }
         Ok(())
     })
     .await

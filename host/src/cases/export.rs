@@ -129,8 +129,11 @@ fn writes_secrets(record: &Record) -> bool {
         _ => change.document().and_then(|document| document.get("kind")).and_then(Value::as_str) == Some("Secret"),
     };
     let may_write_one = || ["create", "patch"].iter().any(|verb| record.grants.allows_some(verb, "", "secrets", None));
-    record.results.outcome.iter().flat_map(|outcome| &outcome.changes).any(writes_one)
-        || record.grants.limits().instance_reuses > 0 && may_write_one()
+    match &record.results.outcome {
+        Some(outcome) if outcome.changes.iter().any(writes_one) => true,
+        // A service may have the secret that a patch without an end was to write.
+        outcome => (outcome.is_none() || record.grants.limits().instance_reuses > 0) && may_write_one(),
+    }
 }
 
 /// Bytes that have nothing to do with the secret ones that they replace.
@@ -517,19 +520,23 @@ mod tests {
         let secret = || json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "b"}});
         let writes = || grant("secrets", &["create", "patch"], 0);
         for (grants, changes, hidden) in [
-            (writes(), vec![], false),
-            (writes(), vec![patch("ConfigMap", merge())], false),
-            (writes(), vec![patch("ConfigMap", merge()), patch("Secret", merge())], true),
-            (writes(), vec![patch("Secret", operations())], true),
-            (writes(), vec![Change::Create(secret())], true),
+            (writes(), Some(vec![]), false),
+            (writes(), Some(vec![patch("ConfigMap", merge())]), false),
+            (writes(), Some(vec![patch("ConfigMap", merge()), patch("Secret", merge())]), true),
+            (writes(), Some(vec![patch("Secret", operations())]), true),
+            (writes(), Some(vec![Change::Create(secret())]), true),
             // Another reconcile in the same memory may write it.
-            (grant("secrets", &["patch"], 1), vec![], true),
-            (grant("secrets", &["get", "delete"], 1), vec![], false),
-            (grant("configmaps", &["patch"], 1), vec![], false),
+            (grant("secrets", &["patch"], 1), Some(vec![]), true),
+            (grant("secrets", &["get", "delete"], 1), Some(vec![]), false),
+            (grant("configmaps", &["patch"], 1), Some(vec![]), false),
+            // The patch did not end, and a service may have what it was to write.
+            (writes(), None, true),
+            (grant("configmaps", &["patch"], 0), None, false),
         ] {
             let shown = format!("{changes:?}");
-            let outcome = Outcome { changes, patches: vec![], warnings: vec![], events: vec![], requeue_after: None };
-            let record = record(grants, Results { outcome: Some(outcome), ..Results::default() });
+            let outcome =
+                |changes| Outcome { changes, patches: vec![], warnings: vec![], events: vec![], requeue_after: None };
+            let record = record(grants, Results { outcome: changes.map(outcome), ..Results::default() });
             let before = super::tests::record(Grants::none(), Results::default()).tape;
             before.recorded().seen.push(Seen::Random(b"of the earlier".to_vec()));
             record.tape.recorded().seen.push(Seen::Random(b"of this one".to_vec()));
@@ -541,6 +548,7 @@ mod tests {
             }
         }
     }
+
     #[test]
     fn a_case_can_be_read_whatever_word_is_a_secret() {
         let words = ["password", "request", "reads", "during", "patch", "event", "name", "target", "version", "6f66"];

@@ -192,6 +192,6 @@ fn answer(text: &ExchangeText) -> Result<Result<http::Response<Bytes>, SendFailu
         Some(FailureName::Denied) => Err(SendFailure::Denied(message())),
         Some(FailureName::Invalid) => Err(SendFailure::Invalid(message())),
         Some(FailureName::TooLarge) => Err(SendFailure::TooLarge(text.limit)),
-        None => Ok(super::response(text.response.clone().unwrap_or_default())?),
+        None => Ok(super::recorded_response(text.response.clone().unwrap_or_default())?),
     })
 }

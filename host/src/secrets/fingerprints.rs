@@ -3,8 +3,8 @@
 use super::json::Json;
 use super::{DIGITS, PLACEHOLDER, SALT, SHORTEST_CREDENTIAL};
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use data_encoding::HEXLOWER;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
+use data_encoding::{HEXLOWER, HEXUPPER};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::{Digest as _, Sha256};
 use std::cmp::Reverse;
@@ -134,17 +134,24 @@ impl Fingerprints {
         self.lines
     }
 
-    /// Adds all spellings of a secret: as it is, in base64, in JSON and in a URL. Many are the same.
-    pub(super) fn add(&mut self, secret: &str) {
-        let shown = Shown::of(secret.as_bytes());
-        self.add_spelling(secret.as_bytes(), shown);
+    /// Adds all spellings of a secret: as it is and in base64, and of a text those in JSON and in a URL. Many are the same.
+    pub(super) fn add(&mut self, secret: &[u8]) {
+        let shown = Shown::of(secret);
+        self.add_spelling(secret, shown);
         for (spelling, encoding) in [
             (STANDARD.encode(secret), Encoding::Base64),
             (STANDARD_NO_PAD.encode(secret), Encoding::Base64NoPad),
+            (URL_SAFE.encode(secret), Encoding::Base64Url),
             (URL_SAFE_NO_PAD.encode(secret), Encoding::Base64Url),
         ] {
             self.add_spelling(spelling.as_bytes(), shown.encoded(encoding));
         }
+        let Ok(secret) = std::str::from_utf8(secret) else {
+            for hex in [HEXLOWER.encode(secret), HEXUPPER.encode(secret)] {
+                self.add_spelling(hex.as_bytes(), shown);
+            }
+            return;
+        };
         if secret.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
             return;
         }
@@ -326,7 +333,7 @@ mod tests {
 
     fn hidden(text: &str, secrets: &[&str]) -> String {
         let mut known = Fingerprints::default();
-        secrets.iter().for_each(|secret| known.add(secret));
+        secrets.iter().for_each(|secret| known.add(secret.as_bytes()));
         let shown = replaced(text.as_bytes(), usize::MAX, &[&known]);
         shown.map_or_else(|| text.to_owned(), |(shown, _)| String::from_utf8(shown).unwrap())
     }
@@ -374,7 +381,7 @@ mod tests {
     #[test]
     fn a_secret_at_the_limit_is_replaced_as_a_whole_and_nothing_behind_it_is_shown() {
         let mut known = Fingerprints::default();
-        known.add("a-long-secret-value");
+        known.add(b"a-long-secret-value");
         let text = "12345 a-long-secret-value and more a-long-sec";
         for limit in [7, 12, 25] {
             let (shown, seen) = replaced(text.as_bytes(), limit, &[&known]).unwrap();

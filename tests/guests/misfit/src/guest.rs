@@ -163,6 +163,8 @@ impl Guest for Misfit {
             "garbage-status" => observation.status = Some("{\"value\": NaN}".to_owned()),
             "status-not-object" => observation.status = Some("[1, 2]".to_owned()),
             "requeue" => observation.requeue_after_ms = Some(misfit.count(100) as u64),
+            "fails-again" if observation.state.is_some() => return Err(transient(None, "misfit fails as told")),
+            "traps-again" if observation.state.is_some() => misbehave::trap(),
             "transient" => return Err(transient(None, "misfit fails as told")),
             "transient-after" => return Err(transient(Some(misfit.count(100) as u64), "misfit fails as told")),
             "fails-first" if u64::from(request.attempt) <= misfit.count(1) as u64 => {

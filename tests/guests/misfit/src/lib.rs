@@ -18,6 +18,7 @@
 //! | `deep-stack` | the same on the guest's own stack, which ends in an access out of bounds |
 //! | `trap` | the `unreachable` instruction, without a word |
 //! | `panic` | a panic with the text `misfit panics as told` |
+//! | `fails-again`, `traps-again` | get-actual fails or traps where the child exists: in the reconcile that makes it, after patch |
 //! | `invalid-json` | the desired state is not JSON |
 //! | `invalid-json-actual` | the actual state is not JSON |
 //! | `huge` | the desired state is 100 MB (a string) |

@@ -1,7 +1,7 @@
 //! The names of the modes.
 
 /// Every mode, so that a typo in a test is an error of its own.
-pub(crate) const MODES: [&str; 75] = [
+pub(crate) const MODES: [&str; 77] = [
     "ok",
     "asks",
     "nothing",
@@ -44,6 +44,8 @@ pub(crate) const MODES: [&str; 75] = [
     "never-settles",
     "requeue",
     "transient",
+    "fails-again",
+    "traps-again",
     "transient-after",
     "terminal",
     "denied",
