@@ -38,10 +38,16 @@ impl fmt::Display for BreakingChange {
 ///   stored are those of the status of `old`, or else its storage version.
 #[must_use]
 pub fn breaking_changes(old: &Value, new: &Value) -> Vec<BreakingChange> {
-    let stored = stored_versions(old);
+    let (stored, storage, storage_before) = (stored_versions(old), storage_version(new), storage_version(old));
+    let preserves = |crd: &Value| crd.pointer("/spec/preserveUnknownFields") == Some(&Value::Bool(true));
+    let prunes = preserves(old) && !preserves(new);
     let (old, new) = (Crd::read(old), Crd::read(new));
     let mut found = BTreeSet::new();
     identity(&old, &new, &mut found);
+    if prunes {
+        let reason = "fields outside of the schema are not kept any more: stored ones are lost";
+        add(&mut found, "spec.preserveUnknownFields", reason.to_owned());
+    }
     for version in &stored {
         if new.version(version).is_none() {
             add(&mut found, "spec.versions", format!("version {version} is removed, and objects are stored in it"));
@@ -64,10 +70,13 @@ pub fn breaking_changes(old: &Value, new: &Value) -> Vec<BreakingChange> {
         let reason = "no webhook converts between the versions any more: fields that only one of them has are lost";
         add(&mut found, "spec.conversion", reason.to_owned());
     }
-    // Without a conversion, an object that is stored in one version is read as it is in another.
-    let added = new.versions.iter().filter(|version| old.version(&version.name).is_none());
-    for after in added {
-        for before in stored.iter().filter_map(|version| old.version(version)) {
+    // Without a conversion, an object that is stored in one version is read as it is in another, and written so in the storage version.
+    let read_anew = |version: &&Version| {
+        let stores_now = Some(&version.name) == storage.as_ref() && storage != storage_before;
+        old.version(&version.name).is_none() || stores_now
+    };
+    for after in new.versions.iter().filter(read_anew) {
+        for before in stored.iter().filter(|name| **name != after.name).filter_map(|name| old.version(name)) {
             schemas(before, after, &mut found);
         }
     }
@@ -79,9 +88,13 @@ fn stored_versions(crd: &Value) -> Vec<String> {
     if !stored.is_empty() {
         return stored;
     }
+    storage_version(crd).into_iter().collect()
+}
+
+fn storage_version(crd: &Value) -> Option<String> {
     let versions = crd.get("spec").map(|spec| list(spec, "versions")).unwrap_or_default();
     let storage = |version: &&Value| version.get("storage") == Some(&Value::Bool(true));
-    versions.iter().filter(storage).map(|version| text(version, "name")).collect()
+    versions.iter().find(storage).map(|version| text(version, "name"))
 }
 
 fn add(found: &mut BTreeSet<BreakingChange>, field: &str, reason: String) {
@@ -182,6 +195,45 @@ mod tests {
         let mut without = new.clone();
         without["spec"]["conversion"] = json!({"strategy": "None"});
         assert!(told(&new, &without)[0].starts_with("spec.conversion: no webhook converts"));
+    }
+
+    #[test]
+    fn the_storage_version_moves_to_one_that_keeps_the_fields() {
+        let fields = |names: &[&str]| {
+            let fields: serde_json::Map<_, _> =
+                names.iter().map(|name| ((*name).to_owned(), json!({"type": "string"}))).collect();
+            json!({"type": "object", "properties": fields})
+        };
+        let of = |of_second: &[&str], second: bool| {
+            let versions = [version("v1", !second, &fields(&["a", "b"])), version("v2", second, &fields(of_second))];
+            definition(&json!(versions), &["v1"])
+        };
+        let lost = "v1 read as v2: spec.b: the field is removed: stored values are lost";
+        assert_eq!(told(&of(&["a"], false), &of(&["a"], true)), [lost]);
+        assert!(told(&of(&["a", "b"], false), &of(&["a", "b"], true)).is_empty());
+        // It is lost already.
+        assert!(told(&of(&["a"], true), &of(&["a"], true)).is_empty());
+    }
+
+    #[test]
+    fn a_required_field_keeps_its_default() {
+        let of = |field: &Value| {
+            let spec = json!({"type": "object", "properties": {"b": field}, "required": ["b"]});
+            definition(&json!([version("v1", true, &spec)]), &[])
+        };
+        let (with, without) = (json!({"type": "string", "default": "z"}), json!({"type": "string"}));
+        let lost = "v1: spec.b: the required field loses its default: objects without it are invalid";
+        assert_eq!(told(&of(&with), &of(&without)), [lost]);
+        assert!(told(&of(&without), &of(&with)).is_empty());
+    }
+
+    #[test]
+    fn fields_that_a_legacy_definition_preserves_stay() {
+        let new = definition(&json!([version("v1", true, &json!({"type": "object"}))]), &[]);
+        let mut old = new.clone();
+        old["spec"]["preserveUnknownFields"] = json!(true);
+        assert!(told(&old, &new)[0].starts_with("spec.preserveUnknownFields: fields outside of the schema"));
+        assert!(told(&old, &old).is_empty());
     }
 
     #[test]

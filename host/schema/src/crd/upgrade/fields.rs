@@ -61,13 +61,13 @@ impl Comparison {
             }
         }
         self.other_fields(path, old, new, depth);
-        let added = new.required.iter().filter(|name| !old.required.contains(name));
-        for name in added {
-            if new.child(name).is_none_or(|field| field.default.is_none()) {
-                self.add(
-                    &join(path, name),
-                    "the field becomes required, without a default: objects without it are invalid",
-                );
+        for name in new.required.iter().filter(|name| new.child(name).is_none_or(|field| field.default.is_none())) {
+            let at = join(path, name);
+            // A field with a default may be absent from objects that are older than the default.
+            if !old.required.contains(name) {
+                self.add(&at, "the field becomes required, without a default: objects without it are invalid");
+            } else if old.child(name).is_some_and(|field| field.default.is_some()) {
+                self.add(&at, "the required field loses its default: objects without it are invalid");
             }
         }
     }
