@@ -216,7 +216,7 @@ impl Story<'_> {
             }
             Step::GiveUp => {
                 self.annotate("misfit/mode", Some("terminal")).await?;
-                let state = "failed for good: it runs again when the object, something that it reads, the plugin or its grant changes";
+                let state = "failed for good: it runs again at a resync, or when the object, something that it reads, the plugin or its grant changes";
                 let told = |plugin: &Value| {
                     at(plugin, "/queue").as_array().is_some_and(Vec::is_empty)
                         && text(plugin, "/lastError").contains("misfit gives up as told")

@@ -129,8 +129,13 @@ fn for_people(found: &Value) -> String {
     lines
 }
 
-/// Whether a field in managedFields is one that a write gave its value, or is below it.
+/// Whether a field in managedFields is one that a write gave its value, or is below it. Keys of these maps may have dots, and their values have
+/// no fields.
 fn is_within(field: &str, given: &str) -> bool {
+    const MAPS: [&str; 5] = [".metadata.labels.", ".metadata.annotations.", ".data.", ".stringData.", ".binaryData."];
+    if MAPS.iter().any(|map| given.starts_with(map)) {
+        return field == given;
+    }
     field.strip_prefix(given).is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))
 }
 
