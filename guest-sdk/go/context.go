@@ -70,15 +70,14 @@ func (cx *Context[O]) Review() Object {
 
 // OwnerReference makes an object the controller of another, which goes when it goes: an entry for metadata.ownerReferences.
 type OwnerReference struct {
-	APIVersion         string `json:"apiVersion"`
-	Kind               string `json:"kind"`
-	Name               string `json:"name"`
-	UID                string `json:"uid"`
-	Controller         bool   `json:"controller"`
-	BlockOwnerDeletion bool   `json:"blockOwnerDeletion"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	UID        string `json:"uid"`
+	Controller bool   `json:"controller"`
 }
 
 // OwnerReference makes this object the owner.
 func (cx *Context[O]) OwnerReference() OwnerReference {
-	return OwnerReference{APIVersion(cx.Kind()), cx.Kind().Kind, cx.Name(), cx.UID(), true, true}
+	return OwnerReference{APIVersion(cx.Kind()), cx.Kind().Kind, cx.Name(), cx.UID(), true}
 }

@@ -25,8 +25,7 @@ async fn owned(world: &World, name: &str, owner: &str, gateway: &str) -> Result<
     let uid = text(&network, "/metadata/uid");
     let seen = phase(world, name, &uid, gateway).await?;
     let owners = network.pointer("/metadata/ownerReferences").and_then(Value::as_array).cloned().unwrap_or_default();
-    let owners: Vec<_> =
-        owners.iter().map(|one| json!([one["kind"], one["controller"], one["blockOwnerDeletion"]])).collect();
+    let owners: Vec<_> = owners.iter().map(|one| json!([one["kind"], one["controller"]])).collect();
     Ok((json!({"owners": owners, "network": seen}), uid))
 }
 

@@ -6,7 +6,7 @@
 
 json *oarlock_owner_reference(oarlock_context *cx) {
     return json_make(cx->mem,
-                     "{'apiVersion': %s, 'kind': %s, 'name': %s, 'uid': %s, 'controller': true, 'blockOwnerDeletion': true}",
+                     "{'apiVersion': %s, 'kind': %s, 'name': %s, 'uid': %s, 'controller': true}",
                      cx->kind.api_version, cx->kind.kind, cx->name, cx->uid);
 }
 

@@ -169,7 +169,7 @@ static void a_manifest_is_the_document_it_was_written_as(void) {
 
 static void the_context_says_what_it_is_about(void) {
     once("whole", "['example.com/v1', 'Thing', 'default', 'a', 'u-1', false, false, 1,"
-                  " {'apiVersion': 'example.com/v1', 'kind': 'Thing', 'name': 'a', 'uid': 'u-1', 'controller': true, 'blockOwnerDeletion': true}]");
+                  " {'apiVersion': 'example.com/v1', 'kind': 'Thing', 'name': 'a', 'uid': 'u-1', 'controller': true}]");
 }
 
 static void reads_reach_what_the_manifest_names(void) {

@@ -105,7 +105,6 @@ export class Context {
       name: this.name,
       uid: this.uid,
       controller: true,
-      blockOwnerDeletion: true,
     };
   }
 

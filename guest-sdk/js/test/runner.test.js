@@ -383,7 +383,7 @@ test("the context says what the reconcile is about", async () => {
   assert.deepEqual(status.answer, [
     { group: "example.com", version: "v1", kind: "Thing" },
     { apiVersion: "example.com/v1", kind: "Thing", namespace: "default", name: "a" },
-    { apiVersion: "example.com/v1", kind: "Thing", name: "a", uid: "u1", controller: true, blockOwnerDeletion: true },
+    { apiVersion: "example.com/v1", kind: "Thing", name: "a", uid: "u1", controller: true },
     "u1", false, false, 1, "event", null,
   ]);
 });

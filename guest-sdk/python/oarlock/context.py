@@ -181,7 +181,6 @@ class Context(Generic[T]):
             "name": self.name,
             "uid": self.uid,
             "controller": True,
-            "blockOwnerDeletion": True,
         }
 
     def _in_shape(self, value: dict[str, Any]) -> T:

@@ -200,7 +200,6 @@ class ContextTest(unittest.TestCase):
                 "name": "a",
                 "uid": "u",
                 "controller": True,
-                "blockOwnerDeletion": True,
             },
         )
 

@@ -114,13 +114,12 @@ impl<T> Context<T> {
     }
 
     /// An entry for `metadata.ownerReferences` that makes this object the controller of another one in its namespace, which is deleted
-    /// with it.
+    /// with it. Without `blockOwnerDeletion`: with it, some API servers ask for `update` on the owner's `finalizers`.
     pub fn owner_reference(&self) -> Value {
         let Kind { group, version, kind } = &self.kind;
         let api_version = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
         json!({
-            "apiVersion": api_version, "kind": kind, "name": self.name(), "uid": self.uid(),
-            "controller": true, "blockOwnerDeletion": true,
+            "apiVersion": api_version, "kind": kind, "name": self.name(), "uid": self.uid(), "controller": true,
         })
     }
 }

@@ -42,7 +42,7 @@ fn a_deployment_gets_a_network_it_owns() {
         network["metadata"]["ownerReferences"],
         json!([{
             "apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": UID,
-            "controller": true, "blockOwnerDeletion": true,
+            "controller": true,
         }])
     );
     assert!(!runner.reconcile().patched);

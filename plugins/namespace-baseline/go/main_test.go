@@ -41,7 +41,7 @@ func TestANamespaceThatAsksForItGetsBothDocuments(t *testing.T) {
 	runner := on(nil)
 	report := runner.Reconcile()
 	inSync(t, report)
-	owner := `{"apiVersion":"v1","kind":"Namespace","name":"shop","uid":"u1","controller":true,"blockOwnerDeletion":true}`
+	owner := `{"apiVersion":"v1","kind":"Namespace","name":"shop","uid":"u1","controller":true}`
 	same(t, report.Applied(), []any{
 		oarlocktest.JSON(`{"apiVersion":"v1","kind":"ResourceQuota",
 			"metadata":{"name":"baseline","namespace":"shop","ownerReferences":[` + owner + `]},

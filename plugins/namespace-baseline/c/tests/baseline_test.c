@@ -27,7 +27,7 @@ static const json *directions(oarlock_test *t) {
 static void a_namespace_that_asks_gets_both(void) {
     oarlock_test *t = with_namespace("oarlock.dev/baseline");
     oarlock_mem *mem = oarlock_mem_new();
-    const json *owner = json_make(mem, "{'apiVersion': 'v1', 'kind': 'Namespace', 'name': 'shop', 'uid': 'u-1', 'controller': true, 'blockOwnerDeletion': true}");
+    const json *owner = json_make(mem, "{'apiVersion': 'v1', 'kind': 'Namespace', 'name': 'shop', 'uid': 'u-1', 'controller': true}");
     const json *quota = json_make(mem,
         "{'apiVersion': 'v1', 'kind': 'ResourceQuota', 'metadata': {'name': 'baseline', 'namespace': 'shop', 'ownerReferences': [%j]}, 'spec': {'hard': " DEFAULT_HARD "}}", owner);
     const json *policy = json_make(mem,

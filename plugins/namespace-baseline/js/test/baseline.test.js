@@ -11,7 +11,7 @@ const ON = { labels: { "oarlock.dev/baseline": "true" } };
 const namespace = (metadata) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name: "shop", uid: "u1", ...metadata } });
 const start = (metadata, options = {}) => new Runner(baseline, { object: namespace(metadata), ...options });
 
-const ownerReferences = [{ apiVersion: "v1", kind: "Namespace", name: "shop", uid: "u1", controller: true, blockOwnerDeletion: true }];
+const ownerReferences = [{ apiVersion: "v1", kind: "Namespace", name: "shop", uid: "u1", controller: true }];
 const quota = (hard = { pods: "50", "requests.cpu": "10", "requests.memory": "20Gi" }) => ({
   apiVersion: "v1",
   kind: "ResourceQuota",

@@ -12,7 +12,6 @@ OWNER = {
     "name": "shop",
     "uid": "n1",
     "controller": True,
-    "blockOwnerDeletion": True,
 }
 
 

@@ -29,7 +29,7 @@ fn a_namespace_that_asks_for_it_gets_both_documents() {
     assert!(report.in_sync(), "{report:#?}");
     let owner = json!({
         "apiVersion": "v1", "kind": "Namespace", "name": "shop", "uid": UID,
-        "controller": true, "blockOwnerDeletion": true,
+        "controller": true,
     });
     assert_eq!(
         report.applied(),
