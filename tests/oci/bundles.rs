@@ -203,6 +203,10 @@ async fn bundles_are_found_through_the_referrers_api_and_under_its_tag() -> Resu
         let _rule = stage.gate.rule(Rule::every(answer(status, &[], "")?).path("/referrers/"));
         stage.pull(&signer.trust).await.with_context(|| format!("{status}"))?;
     }
+    let page = answer(200, &[("content-type", "text/html; charset=utf-8")], "<html>log in</html>")?;
+    let rule = stage.gate.rule(Rule::every(page).path("/referrers/"));
+    stage.pull(&signer.trust).await.context("a page for browsers")?;
+    drop(rule);
     // One that fails is asked again; nothing is concluded from that.
     for status in [429, 500, 503] {
         let _rule = stage.gate.rule(Rule::every(answer(status, &[], "")?).path("/referrers/"));

@@ -165,6 +165,9 @@ impl Client {
                 }
                 Err(e) => return Err(e),
             };
+            if pages.is_empty() && is_web_page(response.headers()) {
+                return self.tagged_referrers(reference, subject).await;
+            }
             let next = next_page(response.headers(), &call.url);
             pages.push(self.transport.whole(&call.asked, response, MANIFEST_BYTES).await?);
             match next.filter(|_| pages.len() < REFERRER_PAGES) {
@@ -269,6 +272,12 @@ impl Client {
         }
         self.transport.checked(&call.asked, response).await
     }
+}
+
+/// Whether the response is a page for browsers, with which registries without the referrers API may answer.
+fn is_web_page(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("text/html"))
 }
 
 /// Whether the response may come from a registry without the referrers API: not all of them answer 404.
