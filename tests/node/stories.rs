@@ -2,8 +2,8 @@
 
 use super::Outcome;
 use super::node::{Node, PATIENCE, is_ready};
-use anyhow::{Context, Result, ensure};
-use oarlock_tests::harness::{eventually, repository_root, text};
+use anyhow::{Context, Result, bail, ensure};
+use oarlock_tests::harness::{HttpClient, eventually, repository_root, text};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -122,7 +122,7 @@ pub(crate) async fn d7_the_example_of_injection_runs_with_the_base(node: &Node) 
             node.injects().await?;
         }
     }
-    ensure!(said.trim() == "web envoy", "{said}");
+    ensure!(said.trim() == "envoy", "{said}");
     // The configuration that the container mounts is a copy, which the plugin makes.
     eventually(PATIENCE, "both containers to be ready", || async {
         let pod = node.cluster.get("/api/v1/namespaces/default/pods/proxied").await?.context("no Pod")?;
@@ -143,14 +143,53 @@ pub(crate) async fn d7_the_example_of_injection_runs_with_the_base(node: &Node) 
     Ok(Outcome::Ran)
 }
 
+/// docs/page.md in a cluster, with another port: the address is that of kubectl, and the host takes the requests as those of its own Pod.
+pub(crate) async fn the_page_of_a_host_in_a_pod_opens_through_a_forwarded_port(node: &Node) -> Result<Outcome> {
+    const FORWARDED: &str = "127.0.0.1:19797";
+    node.samples().await?;
+    let leader = node.leader("network").await?;
+    // The shell becomes kubectl, which ends with it.
+    let forward = format!("exec kubectl -n oarlock port-forward pod/{leader} 19797:9797");
+    let forwards = node.run(&forward);
+    let visits = async {
+        let opens = format!("oarlock ui --no-browser --admin-addr {FORWARDED}");
+        let address = eventually(PATIENCE, "the port to be forwarded", || node.run(&opens)).await?;
+        let (page, token) = address.trim().split_once("/#token=").context("no token")?;
+        ensure!(page == format!("http://{FORWARDED}"), "{address}");
+        let host = HttpClient::new(page);
+        let press = async |action: &str, token: &str, origin: &str| {
+            let (path, bearer) = (format!("/plugins/network/{action}"), format!("Bearer {token}"));
+            let headers = [("authorization", bearer.as_str()), ("origin", origin)];
+            let answer = host.send(http::Method::POST, &path, &headers, bytes::Bytes::new()).await?;
+            anyhow::Ok((answer.status.as_u16(), text(&node.plugin(&leader, "network").await?, "/state")))
+        };
+        ensure!(host.get("/").await?.text().contains("/page/app.js"), "no page");
+        for (action, token, origin, status, state) in [
+            ("pause", "wrong", page, 401, "active"),
+            ("pause", token, "http://127.0.0.1:9797", 403, "active"),
+            ("pause", token, page, 200, "paused"),
+            ("resume", token, page, 200, "active"),
+        ] {
+            let (answered, found) = press(action, token, origin).await?;
+            ensure!((answered, found.as_str()) == (status, state), "{action} from {origin}: {answered}, {found}");
+        }
+        Ok(())
+    };
+    tokio::select! {
+        ended = forwards => bail!("kubectl port-forward ended: {ended:?}"),
+        visited = visits => visited?,
+    }
+    Ok(Outcome::Ran)
+}
+
 impl Node {
     /// Waits until a Pod that asks for Envoy would get it.
     async fn injects(&self) -> Result<()> {
         let pod = probe("injected", &json!({"initializer.kubernetes.io/envoy": "true"}));
         eventually(PATIENCE, "a Pod to be injected", || async {
             let made = self.cluster.create("/api/v1/namespaces/default/pods?dryRun=All", &pod).await?;
-            let containers = made.pointer("/spec/containers").and_then(Value::as_array).map_or(0, Vec::len);
-            ensure!(containers == 2, "{containers} containers");
+            let sidecars = made.pointer("/spec/initContainers").and_then(Value::as_array).map_or(0, Vec::len);
+            ensure!(sidecars == 1, "{sidecars} sidecars");
             Ok(())
         })
         .await

@@ -139,6 +139,9 @@ fn the_example_injects_its_pod() {
     let (report, injected) = runner.admit(&pod, review(&pod, "default"));
     assert!(report.in_sync(), "{report:#?}");
     assert!(report.warnings.is_empty(), "{:?}", report.warnings);
-    assert_eq!(names(&injected, "containers"), ["web", "envoy"]);
+    assert_eq!(names(&injected, "containers"), ["web"]);
+    assert_eq!(names(&injected, "initContainers"), ["envoy"]);
     assert_eq!(names(&injected, "volumes"), ["envoy"]);
+    // Otherwise it ends before the Pod's containers start, and a Job never completes.
+    assert_eq!(injected["spec"]["initContainers"][0]["restartPolicy"], "Always");
 }

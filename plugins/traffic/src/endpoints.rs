@@ -2,7 +2,7 @@
 
 use crate::route::{Problem, Target};
 use oarlock_guest::{Kind, Result, cluster, kind};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -86,22 +86,35 @@ struct ServiceSpec {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Port {
+    #[serde(deserialize_with = "or_default")]
     name: String,
     port: Option<u16>,
+    protocol: Option<String>,
 }
 
+/// API servers write null for a list without items: a Service without Pods has such a slice.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct EndpointSlice {
+    #[serde(deserialize_with = "or_default")]
     endpoints: Vec<Endpoint>,
+    #[serde(deserialize_with = "or_default")]
     ports: Vec<Port>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Endpoint {
-    addresses: Vec<IpAddr>,
+    /// Names in a slice of the type FQDN.
+    #[serde(deserialize_with = "or_default")]
+    addresses: Vec<String>,
+    #[serde(deserialize_with = "or_default")]
     conditions: EndpointConditions,
+}
+
+/// Null as the default.
+fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> std::result::Result<T, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -172,9 +185,11 @@ fn of_service(namespace: &str, name: &str, target: &Target) -> Result<Endpoints>
     let mut endpoints = Vec::new();
     for slice in &slices {
         // The port of the containers: the Service's own port is known only to its address.
-        let Some(number) = slice.ports.iter().find(|of| of.name == port.name).and_then(|of| of.port) else { continue };
+        let same = |of: &&Port| of.name == port.name && of.protocol.as_deref().is_none_or(|protocol| protocol == "TCP");
+        let Some(number) = slice.ports.iter().find(same).and_then(|of| of.port) else { continue };
         let ready = slice.endpoints.iter().filter(|endpoint| endpoint.conditions.ready != Some(false));
-        endpoints.extend(ready.flat_map(|endpoint| &endpoint.addresses).map(|address| (*address, number)));
+        let addresses = ready.flat_map(|endpoint| &endpoint.addresses).filter_map(|address| address.parse().ok());
+        endpoints.extend(addresses.map(|address: IpAddr| (address, number)));
     }
     Ok(Endpoints::Found(endpoints))
 }

@@ -94,7 +94,7 @@ fn routes_of(id: &str, rule: &Rule) -> Vec<Value> {
     let mut action = json!({"weighted_clusters": {"clusters": clusters}});
     if let Value::Object(action) = &mut action {
         let timeout = rule.timeout.as_deref().and_then(duration::protobuf);
-        let retries = rule.retries.as_ref().map(retry_policy);
+        let retries = Some(rule.retries.as_ref().map_or_else(unsent_requests, retry_policy));
         let mirror = rule.mirror.as_ref().map(|mirror| json!([mirror_policy(id, mirror)]));
         action.extend(timeout.map(|timeout| ("timeout".to_owned(), json!(timeout))));
         action.extend(retries.map(|retries| ("retry_policy".to_owned(), retries)));
@@ -127,6 +127,18 @@ fn route_match(one: &Match) -> Value {
         fields.insert("headers".to_owned(), headers.collect());
     }
     fields
+}
+
+/// Without retries in the rule: requests that no server has got go to another endpoint. The files lag behind the Pods, so that addresses of
+/// Pods that are gone are in them for a while.
+fn unsent_requests() -> Value {
+    json!({
+        "retry_on": "connect-failure,refused-stream", "num_retries": 2, "host_selection_retry_max_attempts": 3,
+        "retry_host_predicate": [{
+            "name": "envoy.retry_host_predicates.previous_hosts",
+            "typed_config": {"@type": "type.googleapis.com/envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate"},
+        }],
+    })
 }
 
 fn retry_policy(retries: &Retries) -> Value {

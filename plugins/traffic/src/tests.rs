@@ -193,6 +193,43 @@ fn what_a_service_selects_is_found_by_its_port() {
     );
 }
 
+/// As kube-apiserver returns the slice that the endpointslice controller keeps for a Service whose Pods are all gone.
+#[test]
+fn a_service_without_pods_stops_no_other_route() {
+    let spec = |service: &str| json!({"host": service, "rules": [{"destinations": [{"name": "all", "weight": 100, "port": 80, "service": service}]}]});
+    let service = |name: &str| {
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": "shop"},
+            "spec": {"ports": [{"port": 80, "protocol": "TCP"}]}})
+    };
+    let slice = |service: &str, endpoints: Value, ports: Value| {
+        json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
+            "metadata": {"name": format!("{service}-1"), "namespace": "shop", "labels": {"kubernetes.io/service-name": service}},
+            "ports": ports, "endpoints": endpoints})
+    };
+    let endpoints = json!([{"addresses": ["10.0.0.9", "no.address"], "conditions": {}}]);
+    let ports = json!([{"name": "", "port": 9999, "protocol": "UDP"}, {"name": "", "port": 8080, "protocol": "TCP"}]);
+    let world = || {
+        let slices = [slice("empty", Value::Null, Value::Null), slice("full", endpoints.clone(), ports.clone())];
+        ["empty", "full"].map(service).into_iter().chain(slices).fold(cluster(), |world, object| world.seed(object))
+    };
+    let routes = ["empty", "full"].map(|name| route(name, "2026-01-01T00:00:00Z", &spec(name)));
+    let accepted: Vec<Value> = routes
+        .into_iter()
+        .map(|route| {
+            let report = world().object(route.clone()).reconcile();
+            assert!(report.in_sync(), "{report:?}");
+            stored(&report, route)
+        })
+        .collect();
+    let mut runner = accepted.into_iter().fold(world(), |world, route| world.seed(route)).object(namespace("front"));
+    assert!(runner.settle(3).last().unwrap().in_sync());
+    let found =
+        |file_name: &str| file(&runner, "front", file_name)["resources"][0]["endpoints"][0]["lb_endpoints"].clone();
+    assert_eq!(found("eds_shop_empty_all.json"), json!([]));
+    let socket = json!({"address": "10.0.0.9", "port_value": 8080});
+    assert_eq!(found("eds_shop_full_all.json"), json!([{"endpoint": {"address": {"socket_address": socket}}}]));
+}
+
 /// A response of Prometheus.
 fn sample(at: f64, value: &str) -> Response {
     let result = json!([{"metric": {}, "value": [at, value]}]);
