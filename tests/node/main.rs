@@ -9,6 +9,7 @@ mod leaders;
 mod node;
 mod overlays;
 mod stories;
+mod traffic;
 mod uninstall;
 
 use anyhow::{Context, Result, ensure};
@@ -42,6 +43,7 @@ const BODIES: &[(&str, Body)] = bodies![
     stories::a_pod_gets_a_port_and_one_that_names_no_network_is_refused,
     stories::d7_the_example_of_injection_runs_with_the_base,
     stories::the_page_of_a_host_in_a_pod_opens_through_a_forwarded_port,
+    traffic::a_destination_that_is_added_reaches_envoy,
     changes::grants_and_secrets_take_effect_without_a_restart,
     changes::d6_a_narrowed_grant_leaves_no_failing_keys,
     changes::d11_an_upgrade_and_its_undo,

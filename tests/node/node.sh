@@ -154,7 +154,7 @@ control_plane() {
   spawn apiserver kube-apiserver --etcd-servers=$etcd --secure-port=6443 --bind-address=$address --advertise-address=$address \
     --tls-cert-file="$certs/server.crt" --tls-private-key-file="$certs/server.key" --client-ca-file="$certs/ca.crt" --token-auth-file="$state/tokens.csv" \
     --service-account-issuer=https://kubernetes.default.svc --service-account-signing-key-file="$certs/sa.key" --service-account-key-file="$certs/sa.pub" \
-    --service-cluster-ip-range=$services --authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction --allow-privileged=true \
+    --service-cluster-ip-range=$services --authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement --allow-privileged=true \
     --kubelet-client-certificate="$certs/kubelet-client.crt" --kubelet-client-key="$certs/kubelet-client.key" \
     --kubelet-certificate-authority="$certs/ca.crt" --kubelet-preferred-address-types=InternalIP --profiling=false
   wait_for 60 apiserver kube get --raw /readyz
