@@ -487,6 +487,8 @@ mod tests {
             URL_SAFE_NO_PAD.encode(&bytes),
             data_encoding::HEXLOWER.encode(&bytes),
             data_encoding::HEXUPPER.encode(&bytes),
+            utf8_percent_encode(&STANDARD.encode(&bytes), NON_ALPHANUMERIC).to_string(),
+            percent_encoding::percent_encode(&bytes, UNRESERVED).to_string().to_lowercase(),
         ];
         let document: Vec<String> = spellings.iter().map(|spelling| format!("k: {spelling}.")).collect();
         let document = serde_json::json!(document);
@@ -494,7 +496,7 @@ mod tests {
         secrets.learn_secret(&text);
         let shown = hidden(secrets, &document.to_string());
         assert!(!spellings.iter().any(|spelling| shown.contains(spelling)), "{shown}");
-        assert!(shown.matches("k: ").count() == 6 && shown.contains(PLACEHOLDER), "{shown}");
+        assert!(shown.matches("k: ").count() == 8 && shown.contains(PLACEHOLDER), "{shown}");
     }
 
     #[test]

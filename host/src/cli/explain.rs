@@ -129,14 +129,13 @@ fn for_people(found: &Value) -> String {
     lines
 }
 
-/// Whether a field in managedFields is one that a write gave its value, or is below it. Keys of these maps may have dots, and their values have
-/// no fields.
+/// Whether a field in managedFields is one that a write gave its value, or is below it. Keys of labels and of data may have dots, and their values
+/// have no fields.
 fn is_within(field: &str, given: &str) -> bool {
-    const MAPS: [&str; 5] = [".metadata.labels.", ".metadata.annotations.", ".data.", ".stringData.", ".binaryData."];
-    if MAPS.iter().any(|map| given.starts_with(map)) {
-        return field == given;
-    }
-    field.strip_prefix(given).is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))
+    let keyed = [".data.", ".stringData.", ".binaryData."].iter().any(|map| given.starts_with(map))
+        || [".metadata.labels.", ".metadata.annotations."].iter().any(|map| given.contains(map));
+    let below = field.strip_prefix(given);
+    below.is_some_and(|below| below.is_empty() || below.starts_with('[') || !keyed && below.starts_with('.'))
 }
 
 /// The fields of a write that its manager still owns. None: it has no list of them.
@@ -293,5 +292,12 @@ mod tests {
         assert_eq!(shown(&[("3", json!([".spec.l"]))]), [".spec.l last written by plugin  3", rest]);
         assert_eq!(shown(&[("3", json!([".spec.l", ".data"]))]), [".spec.l .data last written by plugin  3"]);
         assert_eq!(shown(&[("3", json!([".dat"]))]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_key_with_dots_is_not_below_a_shorter_one() {
+        assert!(!is_within(".metadata.labels.app.kubernetes.io/name", ".metadata.labels.app"));
+        assert!(!is_within(".data.conf.d", ".data.conf") && is_within(".data.conf", ".data"));
+        assert!(is_within(".data.items[{\"a\":1}].b", ".data.items") && is_within(".spec.a.b", ".spec.a"));
     }
 }

@@ -5,7 +5,7 @@ use super::{DIGITS, PLACEHOLDER, SALT, SHORTEST_CREDENTIAL};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 use data_encoding::{HEXLOWER, HEXUPPER};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use sha2::{Digest as _, Sha256};
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -67,6 +67,7 @@ enum Encoding {
     Base64,
     Base64NoPad,
     Base64Url,
+    Base64UrlPadded,
 }
 
 impl Shown {
@@ -91,6 +92,7 @@ impl fmt::Display for Shown {
             Encoding::Base64 => STANDARD.encode(plain),
             Encoding::Base64NoPad => STANDARD_NO_PAD.encode(plain),
             Encoding::Base64Url => URL_SAFE_NO_PAD.encode(plain),
+            Encoding::Base64UrlPadded => URL_SAFE.encode(plain),
         })
     }
 }
@@ -141,7 +143,7 @@ impl Fingerprints {
         for (spelling, encoding) in [
             (STANDARD.encode(secret), Encoding::Base64),
             (STANDARD_NO_PAD.encode(secret), Encoding::Base64NoPad),
-            (URL_SAFE.encode(secret), Encoding::Base64Url),
+            (URL_SAFE.encode(secret), Encoding::Base64UrlPadded),
             (URL_SAFE_NO_PAD.encode(secret), Encoding::Base64Url),
         ] {
             self.add_spelling(spelling.as_bytes(), shown.encoded(encoding));
@@ -150,6 +152,9 @@ impl Fingerprints {
             for hex in [HEXLOWER.encode(secret), HEXUPPER.encode(secret)] {
                 self.add_spelling(hex.as_bytes(), shown);
             }
+            // In a form or a query.
+            self.add_in_urls(STANDARD.encode(secret).as_bytes(), shown.encoded(Encoding::Base64));
+            self.add_in_urls(secret, shown);
             return;
         };
         if secret.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
@@ -160,8 +165,12 @@ impl Fingerprints {
             self.add_spelling(in_json(&once, escapes).as_bytes(), shown);
             self.add_spelling(once.as_bytes(), shown);
         }
+        self.add_in_urls(secret.as_bytes(), shown);
+    }
+
+    fn add_in_urls(&mut self, text: &[u8], shown: Shown) {
         for encoded in IN_URLS {
-            let encoded = utf8_percent_encode(secret, encoded).to_string().replace(' ', "+");
+            let encoded = percent_encode(text, encoded).to_string().replace(' ', "+");
             self.add_spelling(in_lower_case(&encoded).as_bytes(), shown);
             self.add_spelling(encoded.as_bytes(), shown);
         }
@@ -179,7 +188,9 @@ impl Fingerprints {
                     self.prints.insert((key(middle), number), (number < ALIKE).then_some(new));
                     self.short |= window == SHORT_WINDOW;
                     self.longest = self.longest.max(spelling.len());
-                    self.lines |= spelling.split_last().is_some_and(|(_, before)| before.contains(&b'\n'));
+                    // Bytes that are no text are in no printed line.
+                    let goes_on = spelling.split_last().is_some_and(|(_, before)| before.contains(&b'\n'));
+                    self.lines |= goes_on && std::str::from_utf8(spelling).is_ok();
                     return;
                 }
                 Some(Some(known)) if (known.length, known.hash) == (new.length, new.hash) => return,

@@ -92,6 +92,13 @@ struct Port {
     protocol: Option<String>,
 }
 
+impl Port {
+    /// Requests in HTTP need TCP. A Service may have a port of the same number for UDP.
+    fn is_tcp(&self) -> bool {
+        self.protocol.as_deref().is_none_or(|protocol| protocol == "TCP")
+    }
+}
+
 /// API servers write null for a list without items: a Service without Pods has such a slice.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -178,15 +185,15 @@ fn of_service(namespace: &str, name: &str, target: &Target) -> Result<Endpoints>
     let Some(service) = cluster::get::<Service>(&service_kind(), namespace, name)? else {
         return Ok(missing(target, &format!("Service {namespace}/{name} does not exist")));
     };
-    let Some(port) = service.spec.ports.iter().find(|port| port.port == Some(target.port)) else {
+    let Some(port) = service.spec.ports.iter().find(|port| port.port == Some(target.port) && port.is_tcp()) else {
         return Ok(missing(target, &format!("Service {namespace}/{name} has no port {}", target.port)));
     };
     let slices: Vec<EndpointSlice> = list(&slice_kind(), namespace, format!("{SERVICE}={name}"))?;
     let mut endpoints = Vec::new();
     for slice in &slices {
         // The port of the containers: the Service's own port is known only to its address.
-        let same = |of: &&Port| of.name == port.name && of.protocol.as_deref().is_none_or(|protocol| protocol == "TCP");
-        let Some(number) = slice.ports.iter().find(same).and_then(|of| of.port) else { continue };
+        let same = slice.ports.iter().find(|of| of.name == port.name && of.is_tcp());
+        let Some(number) = same.and_then(|of| of.port) else { continue };
         let ready = slice.endpoints.iter().filter(|endpoint| endpoint.conditions.ready != Some(false));
         let addresses = ready.flat_map(|endpoint| &endpoint.addresses).filter_map(|address| address.parse().ok());
         endpoints.extend(addresses.map(|address: IpAddr| (address, number)));

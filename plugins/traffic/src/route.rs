@@ -336,7 +336,7 @@ impl Canary {
         }
         if !duration::seconds(&self.interval).is_some_and(|seconds| seconds >= 1.0) {
             return invalid(format!(
-                "canary.interval: {:?} is not a duration of at least a second, such as 1m",
+                "canary.interval: {:?} is not a duration of at least a second, such as 3m",
                 self.interval
             ));
         }

@@ -199,7 +199,7 @@ fn a_service_without_pods_stops_no_other_route() {
     let spec = |service: &str| json!({"host": service, "rules": [{"destinations": [{"name": "all", "weight": 100, "port": 80, "service": service}]}]});
     let service = |name: &str| {
         json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": "shop"},
-            "spec": {"ports": [{"port": 80, "protocol": "TCP"}]}})
+            "spec": {"ports": [{"name": "quic", "port": 80, "protocol": "UDP"}, {"name": "http", "port": 80, "protocol": "TCP"}]}})
     };
     let slice = |service: &str, endpoints: Value, ports: Value| {
         json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
@@ -207,7 +207,8 @@ fn a_service_without_pods_stops_no_other_route() {
             "ports": ports, "endpoints": endpoints})
     };
     let endpoints = json!([{"addresses": ["10.0.0.9", "no.address"], "conditions": {}}]);
-    let ports = json!([{"name": "", "port": 9999, "protocol": "UDP"}, {"name": "", "port": 8080, "protocol": "TCP"}]);
+    let ports =
+        json!([{"name": "quic", "port": 9999, "protocol": "UDP"}, {"name": "http", "port": 8080, "protocol": "TCP"}]);
     let world = || {
         let slices = [slice("empty", Value::Null, Value::Null), slice("full", endpoints.clone(), ports.clone())];
         ["empty", "full"].map(service).into_iter().chain(slices).fold(cluster(), |world, object| world.seed(object))

@@ -121,7 +121,7 @@ async fn test(options: Options) -> anyhow::Result<bool> {
 /// until nothing is left to write.
 fn write(plugin: &Plugin, script: &Script, mut one: Played, mut edits: Vec<Edit>) -> anyhow::Result<Played> {
     let mut text = script.text.clone();
-    for _ in 0..=UPDATES {
+    for round in 0..=UPDATES {
         if one.failure.is_some() || edits.is_empty() {
             one.written = one.failure.is_none() && text != script.text;
             if one.written {
@@ -129,19 +129,25 @@ fn write(plugin: &Plugin, script: &Script, mut one: Played, mut edits: Vec<Edit>
             }
             return Ok(one);
         }
+        let failed = |why: String, one: Played| {
+            let failure = Failure { line: 1, place: "--update".to_owned(), lines: vec![why] };
+            Ok(Played { failure: Some(failure), ..one })
+        };
+        if round == UPDATES {
+            return failed(format!("other values are found each of {UPDATES} times; the file is as it was"), one);
+        }
         text = match update::updated(&text, &edits) {
             Ok(text) => text,
-            Err(why) => {
-                let failure = Failure { line: 1, place: "--update".to_owned(), lines: vec![why] };
-                return Ok(Played { failure: Some(failure), ..one });
-            }
+            Err(why) => return failed(why, one),
         };
-        let script = read::parse(&script.path, text.clone()).context("--update would write this")?;
+        let script = match read::parse(&script.path, text.clone()) {
+            Ok(script) => script,
+            Err(error) => return failed(format!("the new text would be no scenario: {error:#}"), one),
+        };
         // On a thread of its own: this one has a runtime.
         (one, edits) = play_all(plugin, &[script]).pop().context("no result")??;
     }
-    let lines = vec![format!("other values are found each of {UPDATES} times; the file is as it was")];
-    Ok(Played { failure: Some(Failure { line: 1, place: "--update".to_owned(), lines }), ..one })
+    Ok(one)
 }
 
 /// A line beside the report, which does not depend on it.

@@ -79,7 +79,16 @@ const START: jiff::Timestamp = jiff::Timestamp::constant(1_767_225_600, 0);
 ///
 /// `FILE:LINE:COLUMN: what is wrong`, in one line.
 pub(super) fn read(path: &Path) -> anyhow::Result<Script> {
-    parse(path, text_of(path)?)
+    let script = parse(path, text_of(path)?)?;
+    for step in &script.steps {
+        if matches!(step.operation, Operation::Assert(_) | Operation::Error(_))
+            && let Some(field) = step.documents.iter().find_map(|document| expression("", &document.value))
+        {
+            let why = format!("resource{field}: expressions of chainsaw are not supported");
+            return Err(step.place.error(&script.shown, &why));
+        }
+    }
+    Ok(script)
 }
 
 /// Reads the text of a scenario. Errors as in [`read`].
@@ -195,15 +204,7 @@ fn checked(folder: &Path, mut operation: Operation, known: &[String]) -> Result<
         Operation::Error(check) if check.collection.is_some() || check.of_records() => {
             check.of_service(known, false).map(|()| Vec::new())?
         }
-        Operation::Assert(check) | Operation::Error(check) => {
-            let documents = those(folder, check.resource.take(), check.file.take())?;
-            match documents.iter().find_map(|document| expression("", &document.value)) {
-                Some(path) => {
-                    return Err(format!("resource{path}: is an expression in chainsaw, and here a plain text"));
-                }
-                None => documents,
-            }
-        }
+        Operation::Assert(check) | Operation::Error(check) => those(folder, check.resource.take(), check.file.take())?,
         Operation::Stub(stubs) => {
             *stubs = usable(folder, std::mem::take(stubs))?;
             Vec::new()
@@ -250,20 +251,18 @@ fn those(folder: &Path, resource: Option<Located>, file: Option<String>) -> Resu
     typed(documents)
 }
 
-/// The path of a field that is an expression in chainsaw, `(length(spec.ports)): 2`, or whose value is one. As plain text it would never match,
-/// so that an `error` would always hold. None: there is none.
+/// The path of a field whose name is an expression in chainsaw, `(length(spec.ports)): 2`. As the name of a field it would never match, so that
+/// an `error` would always hold. None: there is none.
 fn expression(path: &str, value: &Value) -> Option<String> {
-    const PLAIN: [&str; 5] = ["data", "stringData", "binaryData", "annotations", "labels"];
-    let is_one = |text: &str| text.starts_with('(') && text.ends_with(')');
+    const FREE: [&str; 5] = ["data", "stringData", "binaryData", "annotations", "labels"];
     match value {
-        Value::String(text) => is_one(text).then(|| path.to_owned()),
         Value::Array(items) => {
             items.iter().enumerate().find_map(|(at, item)| expression(&format!("{path}[{at}]"), item))
         }
         Value::Object(fields) => {
-            fields.iter().filter(|(name, _)| !PLAIN.contains(&name.as_str())).find_map(|(name, field)| {
+            fields.iter().filter(|(name, _)| !FREE.contains(&name.as_str())).find_map(|(name, field)| {
                 let at = format!("{path}.{name}");
-                if is_one(name) { Some(at) } else { expression(&at, field) }
+                if name.starts_with(['(', '~']) { Some(at) } else { expression(&at, field) }
             })
         }
         _ => None,

@@ -73,6 +73,12 @@ fn scalar(old: &str, new: &Value) -> String {
 /// The lines of a list, and its new text. The key stands at the beginning of a line or after `- `.
 fn list(text: &str, line: u64, field: &str, items: &[Value]) -> Result<(Range<usize>, String), String> {
     let first = usize::try_from(line).unwrap_or_default().saturating_sub(1);
+    let begins = text.lines().nth(first).unwrap_or_default();
+    // The dash of the step may stand alone in the line before.
+    let ends = |line: &str| match indent_of(begins) {
+        indent if has_dash(begins) => indent_of(line) <= indent,
+        indent => indent_of(line) < indent || has_dash(line) && indent_of(line) == indent,
+    };
     let says_nothing = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
     // Blank lines and comments after the list stay.
     let (mut begin, mut found, mut last) = (0, None, 0);
@@ -86,7 +92,7 @@ fn list(text: &str, line: u64, field: &str, items: &[Value]) -> Result<(Range<us
             if !says_nothing(line) {
                 last = end;
             }
-        } else if at > first && !says_nothing(line) && text.lines().nth(first).map(indent_of) >= Some(indent_of(line)) {
+        } else if at > first && !says_nothing(line) && ends(line) {
             // The next step.
             break;
         } else if at >= first
@@ -116,7 +122,11 @@ fn indent_of(line: &str) -> usize {
 
 /// A list may stand as far left as its key.
 fn is_item(line: &str, indent: usize) -> bool {
-    indent_of(line) == indent && line.trim_start().starts_with("- ")
+    indent_of(line) == indent && has_dash(line)
+}
+
+fn has_dash(line: &str) -> bool {
+    line.trim_start().starts_with("- ") || line.trim() == "-"
 }
 
 /// Where the key begins in the line.
@@ -192,6 +202,16 @@ mod tests {
             let edit = Edit::List { line: 2, field, items: vec![json!(1)] };
             assert!(updated(text, &[edit]).unwrap_err().contains(line), "{text}");
         }
+    }
+
+    #[test]
+    fn a_dash_may_stand_alone() {
+        let text = "steps:\n-\n  name: n\n  requests:\n  -\n    method: GET\n-\n  advance: 1s\n";
+        let edit = Edit::List { line: 3, field: "requests", items: vec![] };
+        let expected = "steps:\n-\n  name: n\n  requests: []\n-\n  advance: 1s\n";
+        assert_eq!(updated(text, &[edit]).unwrap(), expected);
+        let other = Edit::List { line: 8, field: "requests", items: vec![] };
+        assert!(updated(text, &[other]).unwrap_err().contains("line 8"));
     }
 
     #[test]
