@@ -488,7 +488,7 @@ mod tests {
             data_encoding::HEXLOWER.encode(&bytes),
             data_encoding::HEXUPPER.encode(&bytes),
             utf8_percent_encode(&STANDARD.encode(&bytes), NON_ALPHANUMERIC).to_string(),
-            percent_encoding::percent_encode(&bytes, UNRESERVED).to_string().to_lowercase(),
+            percent_encoding::percent_encode(&bytes, UNRESERVED).to_string(),
         ];
         let document: Vec<String> = spellings.iter().map(|spelling| format!("k: {spelling}.")).collect();
         let document = serde_json::json!(document);
