@@ -107,7 +107,8 @@ impl Seeded {
         let mut crd: Value = serde_saphyr::from_str(&fs::read_to_string(crd)?)?;
         let versions = crd.pointer_mut("/spec/versions").and_then(Value::as_array_mut).context("no versions")?;
         let mut newer = versions.first().context("no version")?.clone();
-        (newer["name"], newer["storage"]) = ("v2".into(), false.into());
+        let fields = newer.as_object_mut().context("no version")?;
+        fields.extend([("name".to_owned(), "v2".into()), ("storage".to_owned(), false.into())]);
         versions.push(newer);
         let path = self.folder.path().join("crd.json");
         fs::write(&path, crd.to_string())?;
