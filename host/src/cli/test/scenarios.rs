@@ -120,8 +120,8 @@ async fn test(options: Options) -> anyhow::Result<bool> {
 /// Writes what was found, if the scenario then passes. A value that is right takes less time, so that later values may differ: it plays again
 /// until nothing is left to write.
 fn write(plugin: &Plugin, script: &Script, mut one: Played, mut edits: Vec<Edit>) -> anyhow::Result<Played> {
-    let mut text = script.text.clone();
-    for round in 0..=UPDATES {
+    let (mut text, mut rounds) = (script.text.clone(), 0);
+    loop {
         if one.failure.is_some() || edits.is_empty() {
             one.written = one.failure.is_none() && text != script.text;
             if one.written {
@@ -133,7 +133,8 @@ fn write(plugin: &Plugin, script: &Script, mut one: Played, mut edits: Vec<Edit>
             let failure = Failure { line: 1, place: "--update".to_owned(), lines: vec![why] };
             Ok(Played { failure: Some(failure), ..one })
         };
-        if round == UPDATES {
+        rounds += 1;
+        if rounds > UPDATES {
             return failed(format!("other values are found each of {UPDATES} times; the file is as it was"), one);
         }
         text = match update::updated(&text, &edits) {
@@ -147,7 +148,6 @@ fn write(plugin: &Plugin, script: &Script, mut one: Played, mut edits: Vec<Edit>
         // On a thread of its own: this one has a runtime.
         (one, edits) = play_all(plugin, &[script]).pop().context("no result")??;
     }
-    Ok(one)
 }
 
 /// A line beside the report, which does not depend on it.

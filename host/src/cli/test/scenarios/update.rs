@@ -10,7 +10,7 @@ pub(super) enum Edit {
     Scalar {
         /// Bytes of the text.
         place: Range<usize>,
-        /// What is there.
+        /// The value to replace.
         old: Value,
         value: Value,
     },
