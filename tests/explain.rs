@@ -224,7 +224,8 @@ async fn people_read_who_wrote_it_why_it_is_not_called_and_what_wakes_it() -> Re
             "plugin misfit 1 reconciles it: settled",
             "next: with a change of the object, or a resync every",
             &format!("reads: ConfigMap {namespace}/a-child"),
-            "recorded reconciles, the newest first:",
+            "last reconciles, the newest first:",
+            " the host knows of recorded reconciles only",
             "plugin onlooker 1 reconciles it: unknown to the plugin",
             "does not have what the manifest selects: labels onlooker=true",
         ] {

@@ -119,8 +119,15 @@ async fn s5_of_two_kinds_the_one_that_lags_does_not_lead_to_a_write_on_what_came
     with_deployments(async |world: Arc<World>| {
         let owner = world.create_deployment("shop", "10.20.0.1").await?;
         let first = network_but(&world, "shop", "").await?;
-        // The cache has it, or there would be nothing to be wrong about.
-        world.event(&owner, "Normal", "NetworkApplied").await?;
+        // The cache has it, or there would be nothing to be wrong about. The event of the apply comes earlier.
+        eventually(SOON, "a reconcile with nothing left to do", || async {
+            let labels = ["\"deployment-network\"", "\"success\""];
+            let done =
+                world.host(async |host| host.metric("controller_runtime_reconcile_total", &labels).await).await?;
+            ensure!(done >= 1.0, "{done} reconciles");
+            Ok(())
+        })
+        .await?;
         world.kubernetes_gate.stall(&[NETWORKS]);
         world.delete_network("shop").await?;
         world.gone("shop").await?;

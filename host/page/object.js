@@ -78,10 +78,11 @@ class ObjectPage {
       if (own?.state) fill(this.state, badge(own.state, tone(own.state)));
       fill(this.explain, own ? explained(own) : h('p', null, `Plugin ${visible(this.plugin, 200)} has nothing to do with it.`),
         others.length ? h('details', null, h('summary', null, count(others.length, 'other plugin')), others.map((one) => [one.state ? badge(one.state, tone(one.state)) : null, explained(one)])) : null);
-      fill(this.timeline, this.reconciles(own?.last ?? []));
+      fill(this.timeline, this.reconciles(own?.last ?? [], own?.lastCompleteSince));
       fill(this.writes, this.written(found.writes ?? []));
-      if (!this.chosen || own?.last?.[0]?.correlationId !== this.newest) await this.show('');
-      this.newest = own?.last?.[0]?.correlationId;
+      const newest = own?.last?.find((one) => one.recorded)?.correlationId;
+      if (!this.chosen || newest !== this.newest) await this.show('');
+      this.newest = newest;
       const lines = await read(`/page/plugins/${encodeURIComponent(this.plugin)}/log`, { object: `${this.query.kind.split('.')[0]} ${this.full}` }, this.signal);
       fill(this.log, logLines(lines?.lines));
     } catch (error) {
@@ -90,18 +91,19 @@ class ObjectPage {
     }
   }
 
-  /** The recorded reconciles as a table. */
-  reconciles(last) {
-    if (!last.length) return h('p.note', null, 'No recording. The host keeps the most interesting reconciles only.');
+  /** The last reconciles as a table. Before `since` the host knows of recorded ones only. */
+  reconciles(last, since) {
+    const note = since ? h('p.note', null, 'Before ', when(since), ' the host knows of recorded reconciles only.') : null;
+    if (!last.length) return [h('p.note', null, 'No reconcile is known.'), note];
     const head = ['Time', 'Outcome', 'Because of', 'Took', 'Written', 'Error', 'State'].map((title) => h('th', { scope: 'col' }, title));
     const rows = last.map((one) => {
-      const button = h('button', { type: 'button', onclick: () => { this.show(one.correlationId); document.getElementById('states').scrollIntoView({ block: 'start' }); } }, 'Show');
-      button.setAttribute('aria-label', `Show the states of the reconcile at ${one.at}`);
+      const button = one.recorded ? h('button', { type: 'button', onclick: () => { this.show(one.correlationId); document.getElementById('states').scrollIntoView({ block: 'start' }); } }, 'Show') : null;
+      button?.setAttribute('aria-label', `Show the states of the reconcile at ${one.at}`);
       return h('tr', null, h('th', { scope: 'row' }, when(one.at)), h('td', null, badge(one.outcome, one.error ? 'bad' : 'good')),
         h('td', null, `${one.trigger ?? ''}${one.attempt > 1 ? `, attempt ${one.attempt}` : ''}`, one.cause ? h('span.note', null, ` ${one.cause}`) : null),
         h('td.number', null, milliseconds(one.tookMs)), h('td.message', null, h('span', null, one.written ?? '')), h('td.message', null, h('span', null, one.error ?? '')), h('td', null, button));
     });
-    return h('div.scroll', { tabindex: 0, role: 'region', 'aria-label': 'Recorded reconciles' }, h('table', null, h('thead', null, h('tr', null, head)), h('tbody', null, rows)));
+    return [h('div.scroll', { tabindex: 0, role: 'region', 'aria-label': 'Reconciles' }, h('table', null, h('thead', null, h('tr', null, head)), h('tbody', null, rows))), note];
   }
 
   written(writes) {

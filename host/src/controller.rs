@@ -23,6 +23,7 @@ mod mapping;
 mod marks;
 mod outcome;
 mod pauses;
+mod recent;
 mod reconcile;
 mod reconcile_now;
 mod rehearsal;
@@ -71,6 +72,7 @@ use health_monitor::HealthMonitor;
 use last_writes::LastWrites;
 use lead::Leadership;
 use marks::Marks;
+use recent::RecentReconciles;
 use resync::Resync;
 use stats::Stats;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -102,6 +104,7 @@ pub struct Controller {
     marks: Arc<Marks>,
     dependencies: Arc<Dependencies>,
     last_writes: LastWrites,
+    recent: RecentReconciles,
     /// The recordings of the plugin. None: the host records nothing.
     records: Option<Arc<PluginRecords>>,
     metrics: PluginMetrics,
@@ -143,6 +146,7 @@ impl Controller {
             marks: Arc::new(Marks::new(&metrics)),
             dependencies: Arc::default(),
             last_writes: LastWrites::default(),
+            recent: RecentReconciles::default(),
             metrics,
             leaderships: AtomicU64::new(1),
             journals_known: tokio::sync::Mutex::default(),

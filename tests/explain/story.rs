@@ -5,7 +5,6 @@ use anyhow::{Context, Result, ensure};
 use oarlock_tests::harness::{SOON, World, eventually, misfit_version, text};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 /// One object with its history.
 pub(super) struct Story<'w> {
@@ -242,17 +241,8 @@ impl Story<'_> {
                         && settled(plugin)
                         && self.ran_because(plugin, "metadata.annotations.oarlock.dev/paused")
                 };
-                // Of reconciles that changed nothing the recorder keeps the newest of the plugin, and another object may run next.
-                for _ in 0..10 {
-                    self.annotate("oarlock.dev/paused", None).await?;
-                    let seen = tokio::time::timeout(Duration::from_secs(8), self.is("settled", runs)).await;
-                    if seen.is_ok_and(|found| found.is_ok()) {
-                        return Ok(());
-                    }
-                    self.annotate("oarlock.dev/paused", Some("true")).await?;
-                    self.is("settled", |plugin| !settled(plugin) || at(plugin, "/heldUp") != &json!([])).await?;
-                }
-                anyhow::bail!("no reconcile of {} after a pause was seen", self.name);
+                self.annotate("oarlock.dev/paused", None).await?;
+                self.is("settled", runs).await?;
             }
             Step::Swap => {
                 *version += 1;

@@ -246,16 +246,19 @@ fn about(lines: &mut String, plugin: &Value) {
     if !reads.is_empty() {
         let _ = writeln!(lines, "  reads: {}", reads.join(", "));
     }
-    let mut last = list(plugin, "last").peekable();
-    if last.peek().is_some() {
-        lines.push_str("  recorded reconciles, the newest first:\n");
+    if plugin.get("last").is_some() {
+        lines.push_str("  last reconciles, the newest first:\n");
     }
-    for one in last {
+    for one in list(plugin, "last") {
         let written = text(one, "/written");
         let written = if written.is_empty() { String::new() } else { format!(", wrote {written}") };
         let error = text(one, "/error");
         let error = if error.is_empty() { String::new() } else { format!(": {error}") };
         let _ = writeln!(lines, "    {} {}{error}{written}", reconcile(one), text(one, "/outcome"));
+    }
+    let since = text(plugin, "/lastCompleteSince");
+    if !since.is_empty() {
+        let _ = writeln!(lines, "    before {since} the host knows of recorded reconciles only");
     }
 }
 

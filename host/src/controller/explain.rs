@@ -1,13 +1,16 @@
 //! Why an object is as it is, for people: what a plugin does about it, what holds that up, and when it runs next.
 
 use super::annotations::Annotations;
-use super::flight_recorder::{Record, RecordQuery, full_name, names};
+use super::flight_recorder::{RecordQuery, full_name, names};
 use super::last_writes::LastWrite;
+use super::recent::Ended;
 use super::{Controller, ReconcileKey, Version};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::workqueue::Phase;
+use jiff::Timestamp;
 use oarlock_manifest::{Mapping, Watch};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Reconciles that are shown.
@@ -16,21 +19,20 @@ const SHOWN: usize = 10;
 /// Reads that are shown.
 const READS: usize = 50;
 
-/// A recorded reconcile.
-fn described(record: &Record) -> Value {
-    let recorded = record.tape.recorded();
-    let request = recorded.request.as_deref();
+/// A reconcile of a plugin.
+///
+/// * `recorded` - whether the host has a recording of it.
+fn described(plugin: &str, ended: &Ended, recorded: bool) -> Value {
     json!({
-        "plugin": record.plugin, "version": record.version, "digest": format!("sha256:{}", record.digest),
-        "at": time(record.at), "tookMs": crate::milliseconds(record.took),
-        "outcome": record.outcome, "error": record.error, "written": record.written, "cause": record.cause,
-        "trigger": request.map(|request| request.trigger.as_str()), "attempt": request.map(|request| request.attempt),
-        "correlationId": request.map(|request| &request.correlation_id),
+        "plugin": plugin, "version": ended.version.version, "digest": format!("sha256:{}", ended.version.digest),
+        "at": time(ended.at), "tookMs": crate::milliseconds(ended.took),
+        "outcome": ended.outcome, "error": ended.error, "written": ended.written, "cause": ended.cause,
+        "trigger": ended.trigger, "attempt": ended.attempt, "correlationId": ended.correlation_id, "recorded": recorded,
     })
 }
 
 /// Times that sort as texts.
-fn time(at: jiff::Timestamp) -> String {
+fn time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
@@ -86,16 +88,9 @@ impl Controller {
         reads.truncate(READS);
         // The plugin chose the names.
         let reads: Vec<String> = reads.into_iter().map(|read| version.loaded.guest.secrets.hidden(read)).collect();
-        let query = RecordQuery {
-            plugin: Some(self.name.clone()),
-            kind: full_name(&key.kind),
-            key: key.key.clone(),
-            last: SHOWN,
-        };
-        let recorder = self.shared.flight_recorder.as_ref();
-        let last: Vec<_> = recorder.map(|recorder| recorder.find(&query)).unwrap_or_default();
+        let (last, complete_since) = self.last_reconciles(key);
         let failed = self.marks.failed.contains(key);
-        let error = last.iter().find_map(|record| record.error.clone()).filter(|_| failed);
+        let error = last.first().and_then(|(ended, _)| ended.error.clone()).filter(|_| failed);
         json!({
             "cached": object.is_some(),
             "notCached": object.is_none().then(|| not_cached(version, key)),
@@ -104,11 +99,37 @@ impl Controller {
             "state": self.state_of(version, key),
             "lastError": error,
             "reconciles": true,
-            "last": last.iter().map(|record| described(record)).collect::<Vec<_>>(),
+            "last": last.iter().map(|(ended, recorded)| described(&self.name, ended, *recorded)).collect::<Vec<_>>(),
+            "lastCompleteSince": time(complete_since),
             "reads": reads, "furtherReads": more,
             "runsOn": version.loaded.manifest.watches.iter().map(wakes).collect::<Vec<_>>(),
             "resyncSeconds": version.loaded.guest.grants.resync(&version.loaded.manifest).as_secs(),
         })
+    }
+
+    /// The last reconciles of an object, the newest first, each with whether the host has a recording of it; and the time since which none is
+    /// missing. Older ones are known by their recordings only.
+    fn last_reconciles(&self, key: &ReconcileKey) -> (Vec<(Ended, bool)>, Timestamp) {
+        let (recent, complete_since) = self.recent.of(key);
+        let query = RecordQuery {
+            plugin: Some(self.name.clone()),
+            kind: full_name(&key.kind),
+            key: key.key.clone(),
+            last: usize::MAX,
+        };
+        let recorded = self.shared.flight_recorder.as_ref().map(|recorder| recorder.find(&query)).unwrap_or_default();
+        let recorded = recorded.iter().map(|record| (Ended::recorded(record), true));
+        let recent = recent.into_iter().map(|ended| (ended, false));
+        // Of a reconcile with several instances each has a recording.
+        let mut all: BTreeMap<String, (Ended, bool)> = BTreeMap::new();
+        for (ended, recorded) in recent.chain(recorded) {
+            let known = all.entry(ended.correlation_id.clone()).or_insert((ended, recorded));
+            known.1 |= recorded;
+        }
+        let mut last: Vec<_> = all.into_values().collect();
+        last.sort_by_key(|(ended, _)| std::cmp::Reverse(ended.at));
+        last.truncate(SHOWN);
+        (last, complete_since)
     }
 
     /// In a few words, what becomes of the object now.

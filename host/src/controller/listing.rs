@@ -141,7 +141,10 @@ impl Controller {
         query.limit = query.limit.clamp(1, MOST_ROWS);
         let page = self.page(&version, &query);
         let wanted: BTreeSet<&ReconcileKey> = page.rows.iter().map(|(key, _)| key).collect();
-        let errors = self.records.as_ref().map(|records| records.last_errors(&wanted)).unwrap_or_default();
+        let mut errors = self.records.as_ref().map(|records| records.last_errors(&wanted)).unwrap_or_default();
+        for (key, ended) in self.recent.newest(&wanted) {
+            errors.extend(ended.error.map(|error| (key, error)));
+        }
         let rows = page.rows.iter().map(|(key, object)| {
             let failed = self.marks.failed.contains(key);
             let error = errors.get(key).filter(|_| failed);

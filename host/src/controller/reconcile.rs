@@ -126,6 +126,7 @@ impl<'a> Reconcile<'a> {
         self.report(&end, &progress, &next);
         traced::ended(&end, &self.correlation_id);
         let failure = end.as_ref().err();
+        self.remember_end(&end, &progress);
         self.keep_flights(&end, &mut progress);
         // After the recording, which tells of the failure.
         if !matches!(end, Err(Failure::HandedBack(_))) {

@@ -1,8 +1,9 @@
-//! The recording of a reconcile, handed to the flight recorder at its end.
+//! What is kept of a reconcile at its end: a few words for explanations, and its recording.
 
 use super::{Progress, Reconcile};
 use crate::controller::flight_recorder::{Record, Results};
 use crate::controller::outcome::{End, Failure};
+use crate::controller::recent::{Ended, EndedOn};
 use crate::plugin::Observation;
 use crate::plugin::tape::Tape;
 use std::sync::Arc;
@@ -49,7 +50,40 @@ impl Progress {
     }
 }
 
+/// How a reconcile ended, and why it failed.
+fn outcome(end: &Result<End, Failure>) -> (&'static str, Option<String>) {
+    match end {
+        Ok(end) => (end.as_str(), None),
+        Err(failure) => (failure.reason(), Some(failure.to_string())),
+    }
+}
+
 impl Reconcile<'_> {
+    /// Adds the reconcile to the last ones of the plugin.
+    pub(super) fn remember_end(&self, end: &Result<End, Failure>, progress: &Progress) {
+        if matches!(end, Err(Failure::HandedBack(_))) {
+            return;
+        }
+        let loaded = &self.version.loaded;
+        let (outcome, error) = outcome(end);
+        self.controller.recent.add(Ended {
+            key: self.item.key.clone(),
+            version: Arc::new(EndedOn {
+                version: loaded.manifest.version.clone(),
+                digest: loaded.component.digest.clone(),
+            }),
+            at: jiff::Timestamp::now(),
+            took: self.began.elapsed(),
+            outcome,
+            error,
+            cause: self.cause(),
+            written: progress.written.list(),
+            trigger: self.item.trigger.as_str(),
+            attempt: self.item.attempt,
+            correlation_id: self.correlation_id.clone(),
+        });
+    }
+
     /// Hands the recordings to the flight recorder.
     pub(super) fn keep_flights(&self, end: &Result<End, Failure>, progress: &mut Progress) {
         let Some(records) = &self.controller.records else { return };
@@ -66,10 +100,7 @@ impl Reconcile<'_> {
             progress.flights.retain(|_| !records.passes_over(took));
         }
         for Flight { tape, results } in progress.flights.drain(..) {
-            let (outcome, error) = match end {
-                Ok(end) => (end.as_str(), None),
-                Err(failure) => (failure.reason(), Some(failure.to_string())),
-            };
+            let (outcome, error) = outcome(end);
             records.keep(Record {
                 plugin: self.controller.name.clone(),
                 version: loaded.manifest.version.clone(),
