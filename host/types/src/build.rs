@@ -116,7 +116,9 @@ impl Model {
         check("version", version, "version: v1, v1beta1", dns(version) && !version.is_empty() && version.len() <= 63)?;
         let is_kind = is_identifier(kind) && !kind.contains('_') && kind.len() <= 63;
         check("kind", kind, "kind: letters and digits, such as ConfigMap", is_kind)?;
-        let mut builder = Builder { components, ..Builder::new() };
+        let is_own = |(name, one): (&String, &Value)| name.starts_with("io.k8s.api.") && std::ptr::eq(one, schema);
+        let of_kubernetes = components.iter().any(is_own);
+        let mut builder = Builder { components, of_kubernetes, ..Builder::new() };
         builder.root(group, version, kind, schema)?;
         let Builder { structs, enums, .. } = builder;
         Ok(Self { group: group.to_owned(), version: version.to_owned(), kind: kind.to_owned(), structs, enums })
@@ -130,6 +132,8 @@ pub(crate) fn short(text: &str) -> String {
 
 struct Builder<'a> {
     components: &'a Map<String, Value>,
+    /// Whether the kind is one of Kubernetes' own, whose objects Go writes. The API server lets no null into an object of a definition.
+    of_kubernetes: bool,
     structs: Vec<Struct>,
     enums: Vec<Enum>,
     fields: usize,
@@ -157,7 +161,15 @@ impl<'a> Builder<'a> {
     fn new() -> Self {
         static NONE: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
         let names = Scope::with(TAKEN);
-        Builder { components: &NONE, structs: Vec::new(), enums: Vec::new(), fields: 0, names, known: HashMap::new() }
+        Builder {
+            components: &NONE,
+            of_kubernetes: false,
+            structs: Vec::new(),
+            enums: Vec::new(),
+            fields: 0,
+            names,
+            known: HashMap::new(),
+        }
     }
 
     /// The object itself: its type, its metadata, and what the schema says of the rest.
@@ -168,8 +180,13 @@ impl<'a> Builder<'a> {
         let mut made = self.object(schema, at)?;
         made.fields.retain(|field| !matches!(field.json.as_str(), "apiVersion" | "kind" | "metadata"));
         let metadata = self.value(&object_meta(), At { path: "metadata", name: "ObjectMeta", depth: 1 })?;
-        let field =
-            |json: &str, doc: &str, ty| Field { json: json.to_owned(), doc: doc.to_owned(), required: true, ty };
+        let field = |json: &str, doc: &str, ty| Field {
+            json: json.to_owned(),
+            doc: doc.to_owned(),
+            required: true,
+            null_is_empty: false,
+            ty,
+        };
         made.fields.splice(
             0..0,
             [
@@ -213,7 +230,8 @@ impl<'a> Builder<'a> {
             let name = format!("{}{}", at.name, pascal(json));
             let ty = self.value(property, At { path: &path, name: &name, depth: at.depth + 1 })?;
             let required = required.contains(&json.as_str());
-            fields.push(Field { json: json.clone(), doc: field_doc(property), required, ty });
+            let null_is_empty = self.of_kubernetes && required && matches!(ty, Type::List(_) | Type::Map(_));
+            fields.push(Field { json: json.clone(), doc: field_doc(property), required, null_is_empty, ty });
         }
         let open = flag(schema, "x-kubernetes-preserve-unknown-fields")
             || flag(schema, "x-kubernetes-embedded-resource")

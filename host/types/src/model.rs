@@ -45,6 +45,8 @@ pub struct Field {
     pub doc: String,
     /// Whether every object has it.
     pub required: bool,
+    /// Whether null means an empty list or map: Go writes that of a field that every object has.
+    pub null_is_empty: bool,
     /// The type of its value.
     pub ty: Type,
 }
@@ -128,6 +130,11 @@ impl Model {
     /// Whether a field may be absent, null, or have a value.
     pub(crate) fn has_nullable_fields(&self) -> bool {
         self.structs.iter().flat_map(|one| &one.fields).any(|field| !field.required && field.ty.non_null().1)
+    }
+
+    /// Whether null means an empty list or map in a field.
+    pub(crate) fn has_null_for_empty(&self) -> bool {
+        self.structs.iter().flat_map(|one| &one.fields).any(|field| field.null_is_empty)
     }
 
     /// Whether a struct takes unknown fields.

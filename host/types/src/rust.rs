@@ -19,6 +19,13 @@ fn nullable<'de, D: serde::Deserializer<'de>, T: Deserialize<'de>>(value: D) -> 
 }
 ";
 
+const NULL_AS_EMPTY: &str = "
+/// Reads null as empty: Go writes that of an empty list.
+fn null_as_empty<'de, D: serde::Deserializer<'de>, T: Default + Deserialize<'de>>(value: D) -> Result<T, D::Error> {
+    Option::deserialize(value).map(Option::unwrap_or_default)
+}
+";
+
 pub(crate) fn write(model: &Model) -> String {
     let mut out = String::new();
     let _ = writeln!(
@@ -45,6 +52,9 @@ pub(crate) fn write(model: &Model) -> String {
     }
     if model.has_nullable_fields() {
         out.push_str(NULLABLE);
+    }
+    if model.has_null_for_empty() {
+        out.push_str(NULL_AS_EMPTY);
     }
     out
 }
@@ -97,6 +107,9 @@ fn structure(out: &mut String, model: &Model, index: usize, one: &Struct) {
         }
         if !field.required && nullable {
             serde.push("deserialize_with = \"nullable\"".to_owned());
+        }
+        if field.null_is_empty {
+            serde.push("deserialize_with = \"null_as_empty\"".to_owned());
         }
         if !serde.is_empty() {
             let _ = writeln!(out, "    #[serde({})]", serde.join(", "));

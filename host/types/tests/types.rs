@@ -104,6 +104,18 @@ fn null_is_kept_where_it_is_allowed_and_fields_outside_the_schema_are_dropped() 
     );
 }
 
+/// Go writes null for the empty list of a field that every object has: an EndpointSlice without endpoints, a Role without rules.
+#[test]
+fn null_of_a_required_list_of_kubernetes_own_kinds_is_an_empty_list() {
+    let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"},
+        "spec": {"selector": {}, "template": {"spec": {"containers": null}}}});
+    let read: deployment::Deployment = serde_json::from_value(object).unwrap();
+    assert_eq!(serde_json::to_value(&read).unwrap()["spec"]["template"]["spec"]["containers"], json!([]));
+    let absent = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"},
+        "spec": {"selector": {}, "template": {"spec": {}}}});
+    serde_json::from_value::<deployment::Deployment>(absent).unwrap_err();
+}
+
 fn of_schema(schema: &Value, components: &Value) -> Result<Model, Error> {
     Model::of_schema("example.com", "v1", "Thing", schema, components.as_object().unwrap())
 }

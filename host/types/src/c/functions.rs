@@ -187,7 +187,7 @@ fn read_struct(out: &mut String, names: &Names, name: &str, fields: &[Field], c:
         if let Some(null) = null {
             let _ = writeln!(out, "    out->{null} = {prefix}_is_null(value);");
         }
-        let condition = match (field.required, nullable) {
+        let condition = match (field.required, nullable || field.null_is_empty) {
             // Null is a value of such a field.
             _ if *ty == Type::Any => "value && ".to_owned(),
             (true, false) => String::new(),

@@ -3684,7 +3684,7 @@ static inline bool deployment_v1_pod_spec_read(deployment_v1_reader *in, const j
     value = json_get(object, "automountServiceAccountToken");
     if (deployment_v1_has(value) && !(out->automount_service_account_token = oarlock_alloc(in->mem, sizeof *out->automount_service_account_token), deployment_v1_bool_read(in, value, out->automount_service_account_token))) return deployment_v1_in_field(in, "automountServiceAccountToken");
     value = json_get(object, "containers");
-    if (!deployment_v1_container_list_read(in, value, &out->containers)) return deployment_v1_in_field(in, "containers");
+    if (!deployment_v1_is_null(value) && !deployment_v1_container_list_read(in, value, &out->containers)) return deployment_v1_in_field(in, "containers");
     value = json_get(object, "dnsConfig");
     if (deployment_v1_has(value) && !(out->dns_config = oarlock_alloc(in->mem, sizeof *out->dns_config), deployment_v1_pod_dns_config_read(in, value, out->dns_config))) return deployment_v1_in_field(in, "dnsConfig");
     value = json_get(object, "dnsPolicy");
@@ -3912,7 +3912,7 @@ static inline bool deployment_v1_node_selector_read(deployment_v1_reader *in, co
     const json *object = value;
     memset(out, 0, sizeof *out);
     value = json_get(object, "nodeSelectorTerms");
-    if (!deployment_v1_node_selector_term_list_read(in, value, &out->node_selector_terms)) return deployment_v1_in_field(in, "nodeSelectorTerms");
+    if (!deployment_v1_is_null(value) && !deployment_v1_node_selector_term_list_read(in, value, &out->node_selector_terms)) return deployment_v1_in_field(in, "nodeSelectorTerms");
     return true;
 }
 
@@ -5382,7 +5382,7 @@ static inline bool deployment_v1_ceph_fs_volume_source_read(deployment_v1_reader
     const json *object = value;
     memset(out, 0, sizeof *out);
     value = json_get(object, "monitors");
-    if (!deployment_v1_string_list_read(in, value, &out->monitors)) return deployment_v1_in_field(in, "monitors");
+    if (!deployment_v1_is_null(value) && !deployment_v1_string_list_read(in, value, &out->monitors)) return deployment_v1_in_field(in, "monitors");
     value = json_get(object, "path");
     if (deployment_v1_has(value) && !deployment_v1_string_read(in, value, &out->path)) return deployment_v1_in_field(in, "path");
     value = json_get(object, "readOnly");
@@ -6222,7 +6222,7 @@ static inline bool deployment_v1_rbd_volume_source_read(deployment_v1_reader *in
     value = json_get(object, "keyring");
     if (deployment_v1_has(value) && !deployment_v1_string_read(in, value, &out->keyring)) return deployment_v1_in_field(in, "keyring");
     value = json_get(object, "monitors");
-    if (!deployment_v1_string_list_read(in, value, &out->monitors)) return deployment_v1_in_field(in, "monitors");
+    if (!deployment_v1_is_null(value) && !deployment_v1_string_list_read(in, value, &out->monitors)) return deployment_v1_in_field(in, "monitors");
     value = json_get(object, "pool");
     if (deployment_v1_has(value) && !deployment_v1_string_read(in, value, &out->pool)) return deployment_v1_in_field(in, "pool");
     value = json_get(object, "readOnly");

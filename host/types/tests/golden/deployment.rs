@@ -175,6 +175,7 @@ pub struct PodSpec {
     pub affinity: Option<Affinity>,
     #[serde(rename = "automountServiceAccountToken", default, skip_serializing_if = "Option::is_none")]
     pub automount_service_account_token: Option<bool>,
+    #[serde(deserialize_with = "null_as_empty")]
     pub containers: Vec<Container>,
     #[serde(rename = "dnsConfig", default, skip_serializing_if = "Option::is_none")]
     pub dns_config: Option<PodDNSConfig>,
@@ -299,7 +300,7 @@ pub struct NodeSelectorRequirement {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeSelector {
-    #[serde(rename = "nodeSelectorTerms")]
+    #[serde(rename = "nodeSelectorTerms", deserialize_with = "null_as_empty")]
     pub node_selector_terms: Vec<NodeSelectorTerm>,
 }
 
@@ -1078,6 +1079,7 @@ pub struct AzureFileVolumeSource {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CephFSVolumeSource {
+    #[serde(deserialize_with = "null_as_empty")]
     pub monitors: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
@@ -1505,6 +1507,7 @@ pub struct RBDVolumeSource {
     /// Default: "/etc/ceph/keyring".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keyring: Option<String>,
+    #[serde(deserialize_with = "null_as_empty")]
     pub monitors: Vec<String>,
     /// Default: "rbd".
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -1997,4 +2000,9 @@ pub enum ImageVolumeSourcePullPolicy {
     Always,
     IfNotPresent,
     Never,
+}
+
+/// Reads null as empty: Go writes that of an empty list.
+fn null_as_empty<'de, D: serde::Deserializer<'de>, T: Default + Deserialize<'de>>(value: D) -> Result<T, D::Error> {
+    Option::deserialize(value).map(Option::unwrap_or_default)
 }
