@@ -31,6 +31,13 @@ pub(crate) async fn writers(world: &World, name: &str) -> Result<BTreeSet<String
     Ok(at(&found, "/writes").as_array().into_iter().flatten().map(|write| text(write, "/version")).collect())
 }
 
+/// The last reconcile of the misfit about a ConfigMap.
+pub(crate) async fn last_of(world: &World, name: &str) -> Result<Value> {
+    let object = (world.namespace.as_str(), name);
+    let plugin = world.host(async |host| of_plugin(host, "misfit", "ConfigMap", object).await).await?;
+    plugin.pointer("/last/0").cloned().with_context(|| format!("no reconcile of {name}: {plugin:#}"))
+}
+
 /// A plugin's part in what a host says about an object.
 ///
 /// * `object` - namespace and name.

@@ -7,6 +7,7 @@ mod crashes;
 mod page;
 mod plans;
 mod restored;
+mod returned;
 
 use anyhow::{Context, Result, ensure};
 use oarlock_tests::harness::{Grant, SOON, World, eventually, misfit_version, oarlock, repository_root, text};

@@ -143,6 +143,33 @@ async fn a_host_that_takes_over_in_a_canary_rolls_out_again_and_undoes_what_the_
 }
 
 /// The Plugin object tells the others.
+/// It would decide about its own copy of the rollout only.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_standby_refuses_to_promote_or_abort() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        let (one, other) = two_hosts(&world, &json!({"canary": {"percent": 50, "for": "1h"}})).await?;
+        for replica in [&one, &other] {
+            replica.plugins.place("misfit.wasm", &misfit_version("2", "marked")?)?;
+        }
+        let canary = |entry: &Value| text(entry, "/rollout/phase") == "canary";
+        let (leader, standby) = by_role(one, other, &canary).await?;
+        for verb in ["abort", "promote"] {
+            let refused = command(&standby, &["rollout", verb]).await.err().context("a standby obeyed")?.to_string();
+            ensure!(
+                refused.contains("this host is a standby: ask the host that reconciles for plugin misfit"),
+                "{refused}"
+            );
+            shows(&standby, "still the rollout", &phase("standby")).await?;
+        }
+        command(&leader, &["rollout", "abort"]).await?;
+        for host in [&leader, &standby] {
+            shows(host, "the abort", &aborted_by_hand).await?;
+        }
+        Ok(())
+    })
+    .await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_standby_does_not_try_again_what_the_leader_aborted() -> Result<()> {
     with_world(options(), async |world: Arc<World>| {

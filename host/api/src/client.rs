@@ -1,5 +1,6 @@
 //! Client configuration: finds the API server by kubectl's rules, with errors that name the places searched.
 
+mod proxy;
 mod renewing;
 
 pub use renewing::renewing;
@@ -56,6 +57,12 @@ pub enum Error {
         #[source]
         source: Box<KubeconfigError>,
     },
+    /// The proxy of the kubeconfig or of the environment cannot be used.
+    #[error("cannot use the proxy {url}: it must begin with http://, https:// or socks5://")]
+    Proxy {
+        /// Its address, without user and password.
+        url: String,
+    },
     /// Neither a kubeconfig nor a Pod's service account.
     #[error("no API server is configured: no --kubeconfig, {looked}, and this is not a Pod")]
     NotConfigured {
@@ -100,13 +107,7 @@ pub async fn load_config(options: &Options) -> Result<kube::Config, Error> {
     let found =
         load_kubeconfig(options.kubeconfig.as_deref(), std::env::var_os("KUBECONFIG").as_deref(), home.as_deref())?;
     let mut config = match found {
-        Some(kubeconfig) => {
-            let context = options.context.clone();
-            let choice = KubeConfigOptions { context: context.clone(), ..KubeConfigOptions::default() };
-            kube::Config::from_custom_kubeconfig(kubeconfig, &choice)
-                .await
-                .map_err(|source| Error::Context { context, source: Box::new(source) })?
-        }
+        Some(kubeconfig) => of_kubeconfig(kubeconfig, options.context.clone()).await?,
         None => kube::Config::incluster().map_err(|source| Error::NotConfigured {
             looked: match std::env::var_os("KUBECONFIG") {
                 Some(list) => format!("KUBECONFIG ({}) names no file that exists", list.display()),
@@ -118,6 +119,37 @@ pub async fn load_config(options: &Options) -> Result<kube::Config, Error> {
     config.read_timeout = Some(READ_TIMEOUT);
     config.reset_reader_on_write = true;
     Ok(config)
+}
+
+/// The configuration of a context.
+///
+/// * `context` - None: the current one.
+///
+/// # Errors
+///
+/// [`Error::Context`], [`Error::Proxy`].
+pub async fn of_kubeconfig(kubeconfig: Kubeconfig, context: Option<String>) -> Result<kube::Config, Error> {
+    let choice = KubeConfigOptions { context: context.clone(), ..KubeConfigOptions::default() };
+    let proxy = proxy::of_cluster(&kubeconfig, context.as_deref());
+    let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &choice)
+        .await
+        .map_err(|source| Error::Context { context, source: Box::new(source) })?;
+    // kube would take HTTPS_PROXY for every server, and compares NO_PROXY with the proxy instead of the server.
+    config.proxy_url = proxy::settle(&config.cluster_url, proxy, |name| std::env::var(name).ok())?;
+    trim_token(&mut config.auth_info);
+    Ok(config)
+}
+
+/// Takes the token out of a `tokenFile` that ends in a newline, as `kubectl create token` prints it: kube would send the newline, too. When the
+/// token is refused, [`renewing`] reads the file again.
+fn trim_token(auth: &mut kube::config::AuthInfo) {
+    let Some(path) = auth.token_file.as_ref().filter(|_| auth.token.is_none()) else { return };
+    // kube says why it cannot read the file.
+    let Ok(text) = std::fs::read_to_string(path) else { return };
+    let token = text.trim();
+    if !token.is_empty() && token.len() < text.len() {
+        (auth.token, auth.token_file) = (Some(token.to_owned().into()), None);
+    }
 }
 
 /// Builds a client. With `default_retry` it repeats requests that get 429, 503 or 504, and obeys `Retry-After`.
@@ -179,6 +211,20 @@ mod tests {
         let missing = dir.path().join("missing");
         let error = load_kubeconfig(Some(&missing), None, None).unwrap_err();
         assert!(error.to_string().contains("missing"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_token_file_may_end_in_a_newline() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("token");
+        for (text, trimmed) in [("abc\n", true), ("abc", false), ("\n", false)] {
+            std::fs::write(&path, text).unwrap();
+            let user = format!("users: [{{name: one, user: {{tokenFile: '{}'}}}}]", path.display());
+            let kubeconfig = kubeconfig("one").replace("users: [{name: one, user: {}}]", &user);
+            let config = of_kubeconfig(Kubeconfig::from_yaml(&kubeconfig).unwrap(), None).await.unwrap();
+            assert_eq!(config.auth_info.token.is_some(), trimmed, "{text:?}");
+            assert_eq!(config.auth_info.token_file.is_none(), trimmed, "{text:?}");
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use clap::Args;
 use console::Console;
 use edit_loop::EditLoop;
 use kube::api::DynamicObject;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::Kubeconfig;
 use oarlock::api::{Discovery, GroupVersionKind, client};
 use oarlock::controller::ReconcileFeed;
 use oarlock::plugin::directory;
@@ -241,8 +241,7 @@ fn report(ended: anyhow::Result<()>, stop: &CancellationToken) {
 /// A client of the API server of this process.
 async fn client(kubeconfig: &str) -> anyhow::Result<kube::Client> {
     let config = Kubeconfig::from_yaml(kubeconfig)?;
-    let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
-    Ok(client::build(config)?)
+    Ok(client::build(client::of_kubeconfig(config, None).await?)?)
 }
 
 /// A client certificate for the API server, and what the host admits because of it: both are this process.

@@ -61,7 +61,20 @@ impl CurrentVersion {
     pub(super) fn is_of(&self, event_mode: &Arc<EventModeCell>, key: &ReconcileKey, object: Option<&Object>) -> bool {
         let rollout = self.rollout.load();
         let Some(rollout) = rollout.as_ref() else { return true };
-        rollout.has(key, object) == Arc::ptr_eq(&rollout.version.event_mode, event_mode)
+        let of_candidate = rollout.has(key, object);
+        if Arc::ptr_eq(&rollout.version.event_mode, event_mode) {
+            return of_candidate;
+        }
+        // The candidate may not select the object at all, or not see it yet.
+        !of_candidate || rollout.version.cached(key).is_none()
+    }
+
+    /// Whether the deletion of an object concerns a version. It always concerns the version that runs, which undoes the candidate's writes. The
+    /// two caches may have it one after the other, and a key runs on the candidate while its cache has the object.
+    pub(super) fn is_of_deleted(&self, event_mode: &Arc<EventModeCell>, key: &ReconcileKey, last: &Object) -> bool {
+        let rollout = self.rollout.load();
+        let of_candidate = |rollout: &Arc<Rollout>| Arc::ptr_eq(&rollout.version.event_mode, event_mode);
+        rollout.as_ref().is_none_or(|rollout| !of_candidate(rollout) || rollout.has(key, Some(last)))
     }
 
     /// The current version, held for one reconcile or review.

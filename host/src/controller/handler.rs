@@ -255,12 +255,15 @@ fn primary_handler(
 
 /// Whether a primary's own event concerns the version: during a rollout each key is of one version.
 fn concerns(handlers: &Handlers, gvk: &Arc<GroupVersionKind>, delta: &Delta) -> bool {
-    let (object, known) = match delta {
-        Delta::Applied { new, .. } => (new, Some(&**new)),
-        Delta::Deleted(last) => (last, None),
-        Delta::Synced => return false,
-    };
-    handlers.has(&ReconcileKey { kind: Arc::clone(gvk), key: object.key().clone() }, known)
+    let key = |object: &Object| ReconcileKey { kind: Arc::clone(gvk), key: object.key().clone() };
+    match delta {
+        Delta::Applied { new, .. } => handlers.has(&key(new), Some(new)),
+        Delta::Deleted(last) => {
+            let version = handlers.version.upgrade();
+            version.is_none_or(|version| version.is_of_deleted(&handlers.event_mode, &key(last), last))
+        }
+        Delta::Synced => false,
+    }
 }
 
 /// The event of a key whose reconcile a person asked for.

@@ -65,7 +65,13 @@ impl Controller {
                 guard = self.lead.election.held() => guard,
             };
             self.begin(&guard);
+            // Also without a key to reconcile: objects with a journal may be none of this version.
+            let journals = async {
+                self.know_journals().await;
+                std::future::pending::<()>().await;
+            };
             tokio::select! {
+                () = journals => {}
                 () = self.stop.cancelled() => return,
                 () = guard.over() => {}
                 () = guard.release_requested() => self.step_down(HAND_OVER).await,
@@ -84,6 +90,9 @@ impl Controller {
         self.metrics.set_leading(true);
         // Another host may have written since.
         self.last_writes.clear();
+        if let Some(journals) = &self.shared.journals {
+            journals.forget(&self.name);
+        }
         self.shared.writer.note_handover_hints(guard.received_hints());
         if let Some(version) = self.current() {
             self.health.begin(version.objects(), false);

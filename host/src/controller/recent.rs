@@ -195,7 +195,7 @@ mod tests {
         for (second, (name, error)) in
             [("x", Some("first")), ("y", None), ("x", Some("second")), ("z", None)].into_iter().enumerate()
         {
-            recent.add(ended(name, second as i64, error));
+            recent.add(ended(name, i64::try_from(second).unwrap(), error));
         }
         let (x, y, none) = (key("x"), key("y"), key("none"));
         let newest = recent.newest(&BTreeSet::from([&x, &y, &none]));

@@ -293,7 +293,14 @@ impl<'a> Reconcile<'a> {
     /// Undoes what the candidate of an aborted rollout wrote about the object. Returns whether something was undone.
     async fn settle(&self, object: Option<&Arc<Object>>, progress: &mut Progress) -> Result<bool, Failure> {
         let of = (&self.write_identity, self.version.identity.as_str());
-        let undone = self.controller.settle(of, &self.item.key, object, self.rollout).await?;
+        let (undone, refused) = self.controller.settle(of, &self.item.key, object, self.rollout).await?;
+        if !refused.is_empty() {
+            let message = format!("these writes of an aborted canary stay: {}", refused.join("; "));
+            self.record(
+                object.map(|object| &**object),
+                Event { warning: true, reason: "CanaryNotUndone".to_owned(), message },
+            );
+        }
         let count = undone.len();
         undone.into_iter().for_each(|target| self.undid(target));
         if count > 0 {

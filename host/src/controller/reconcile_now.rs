@@ -21,11 +21,7 @@ impl Controller {
     pub fn reconcile_now(&self, object: Option<(&str, &ObjectKey)>) -> Result<String, String> {
         let name = &self.name;
         let version = self.current().ok_or_else(|| format!("no version of plugin {name} runs yet"))?;
-        if self.lead.guard().is_none() {
-            let lease = self.lead.election.describe().unwrap_or_default();
-            let holder = lease.get("holder").and_then(Value::as_str).unwrap_or("no host at the moment");
-            return Err(format!("this host is a standby: ask the host that reconciles for plugin {name}, {holder}"));
-        }
+        self.leads_or_why()?;
         let waits = self.paused_by().map(|why| format!(", once its pause ends ({why})")).unwrap_or_default();
         let Some((kind, key)) = object else {
             let mut objects = 0;
@@ -45,6 +41,20 @@ impl Controller {
         let said = format!("plugin {name} reconciles {key} now{waits}");
         handler::ask(&self.queue, key);
         Ok(said)
+    }
+
+    /// Checks that this host reconciles for the plugin.
+    ///
+    /// # Errors
+    ///
+    /// Which host does, for people.
+    pub fn leads_or_why(&self) -> Result<(), String> {
+        if self.leads() {
+            return Ok(());
+        }
+        let lease = self.lead.election.describe().unwrap_or_default();
+        let holder = lease.get("holder").and_then(Value::as_str).unwrap_or("no host at the moment");
+        Err(format!("this host is a standby: ask the host that reconciles for plugin {}, {holder}", self.name))
     }
 
     /// Why the plugin is paused, so that its keys wait. None: it is not.

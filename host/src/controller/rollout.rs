@@ -168,8 +168,13 @@ impl Rollout {
     ///
     /// * `object` - the newest state that is known. None: the one in the candidate's cache.
     pub(super) fn has(&self, key: &ReconcileKey, object: Option<&Object>) -> bool {
+        !self.over.load(Relaxed) && self.is_in_share(key, object)
+    }
+
+    /// Whether a key is the candidate's as long as the rollout goes on; see [`Self::has`].
+    fn is_in_share(&self, key: &ReconcileKey, object: Option<&Object>) -> bool {
         let share = self.share.load(Relaxed);
-        if share == 0 || self.over.load(Relaxed) || !self.version.reaches(key) || !self.is_in(share, key) {
+        if share == 0 || !self.version.reaches(key) || !self.is_in(share, key) {
             return false;
         }
         let cached;
@@ -199,6 +204,12 @@ impl Rollout {
     /// The keys that are the candidate's.
     fn keys(&self) -> Vec<ReconcileKey> {
         self.version.keys().filter(|key| self.has(key, None)).collect()
+    }
+
+    /// The keys that return to the version that runs: those of the candidate, also after a fault ended the rollout, and those it gave back.
+    fn returning(&self) -> Vec<ReconcileKey> {
+        let held: Vec<ReconcileKey> = self.held().keys().cloned().collect();
+        self.version.keys().filter(|key| self.is_in_share(key, None)).chain(held).collect()
     }
 
     /// Stands for the resourceVersions of all objects now.
@@ -344,11 +355,13 @@ impl Controller {
     /// Ends the rollout: the candidate's keys return to the current version, which undoes what the candidate wrote.
     pub fn end_rollout(&self) {
         let Some(rollout) = self.version.set_rollout(None) else { return };
-        let keys = rollout.keys();
         rollout.over.store(true, Relaxed);
+        let keys = rollout.returning();
         rollout.cancel.cancel();
         self.metrics.set_rollout(0, 0);
         rollout.version.set_event_mode(EventMode::Disabled);
+        // What the candidate left in sync is not so for the version that runs: a resync must not skip it.
+        self.dependencies.renew();
         if self.leads() {
             let written = self.shared.journals.as_ref().map(|journals| journals.keys(&self.name)).unwrap_or_default();
             for key in keys.into_iter().chain(written) {

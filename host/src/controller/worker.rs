@@ -175,7 +175,10 @@ async fn next_item(controller: &Controller) -> Option<Item<ReconcileKey>> {
         }
         if controller.version.synced() {
             controller.know_journals().await;
-            return controller.queue.get().await;
+            let item = controller.queue.get().await;
+            // Another leadership may have begun meanwhile, after writes of another host.
+            controller.know_journals().await;
+            return item;
         }
         tokio::time::sleep(ASK_AGAIN).await;
     }

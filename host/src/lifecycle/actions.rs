@@ -22,6 +22,8 @@ pub enum Action {
     Promote(String),
     /// Abort a rollout, for a reason.
     Abort(String, String),
+    /// Abort a rollout on a standby, because the host that leads aborted it.
+    FollowAbort(String, String),
     /// Go back to a version that ran before.
     GoBack(String, GoBack),
     /// The versions that ran, as a JSON list of revisions.
@@ -65,10 +67,17 @@ impl Lifecycle {
                 });
             }
             Action::Promote(name) => {
-                let promoted = self.swapper.promote(&mut lock(&self.registry), &name, true);
+                let mut registry = lock(&self.registry);
+                let promoted = leads(&registry, &name).and_then(|()| self.swapper.promote(&mut registry, &name, true));
                 let _ = answer.send(promoted.map(|version| format!("version {version} of plugin {name} promoted")));
             }
             Action::Abort(name, why) => {
+                let mut registry = lock(&self.registry);
+                let aborted = leads(&registry, &name).and_then(|()| self.swapper.abort(&mut registry, &name, &why));
+                let said = |version| format!("rollout of version {version} of plugin {name} aborted");
+                let _ = answer.send(aborted.map(said));
+            }
+            Action::FollowAbort(name, why) => {
                 let aborted = self.swapper.abort(&mut lock(&self.registry), &name, &why);
                 let said = |version| format!("rollout of version {version} of plugin {name} aborted");
                 let _ = answer.send(aborted.map(said));
@@ -96,6 +105,11 @@ impl Lifecycle {
             }
         }
     }
+}
+
+/// Checks that this host reconciles for a plugin: a standby would decide about its own copy of a rollout only.
+fn leads(registry: &Registry, name: &str) -> Result<(), String> {
+    registry.plugins.get(name).map_or(Ok(()), |plugin| plugin.controller.leads_or_why())
 }
 
 /// Marks the version that waits for a confirmation as confirmed. Returns its file, and a line for people.

@@ -198,6 +198,8 @@ pub(super) struct Plugin {
 pub(super) struct Running {
     pub(super) candidate: CandidateVersion,
     pub(super) proven: bool,
+    /// Whether it was the candidate of a rollout: after a restart it runs, also before it has proven itself.
+    pub(super) promoted: bool,
     /// The version failed its probation.
     pub(super) failed: bool,
     /// When the version became current.

@@ -57,10 +57,16 @@ impl Swapper {
         }
         let Some(RollingOut { candidate, version, .. }) = plugin.rolling_out.take() else { return Err(nothing()) };
         plugin.switch(candidate.clone(), &version, true);
+        if let Some(running) = plugin.running.as_mut() {
+            running.promoted = true;
+        }
         let promoted = candidate.compiled.manifest.version.clone();
+        let digest = candidate.digest().to_owned();
         file.file_state = FileState::Runs(candidate);
         drop(version);
         self.remember(registry, name);
+        // A restart goes on with it: its steps went well, or a person decided.
+        self.save(registry, name, &digest, false);
         self.metrics.plugin(name).rollout_ended(true);
         let by = if by_hand { "by hand" } else { "after its last step" };
         tracing::info!(plugin = name, version = promoted, by, "rollout promoted");

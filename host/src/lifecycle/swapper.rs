@@ -61,7 +61,8 @@ impl Plugin {
             }
             self.controller.retire(before, DRAIN);
         }
-        self.running = Some(Running { candidate, proven: false, failed: false, switched: Instant::now() });
+        self.running =
+            Some(Running { candidate, proven: false, promoted: false, failed: false, switched: Instant::now() });
     }
 }
 
@@ -209,23 +210,18 @@ impl Swapper {
             let version = &running.candidate.compiled.manifest.version;
             tracing::debug!(plugin = name, version, digest, after_ms, "first reconcile on this version");
         }
-        drop(registry);
         if !struck {
-            self.save(name, digest, true);
+            self.save(&registry, name, digest, true);
         }
     }
 
     /// Saves the running version as the good one, in the background.
     ///
     /// * `only_if_none` - keep an earlier good version.
-    fn save(&self, name: &str, digest: &str, only_if_none: bool) {
+    pub(super) fn save(&self, registry: &Registry, name: &str, digest: &str, only_if_none: bool) {
         let Some(saved) = self.saved.clone() else { return };
-        let file = {
-            let registry = lock(&self.registry);
-            let file = registry.plugins.get(name).and_then(|plugin| registry.files.get(&plugin.file));
-            let Some(file) = file else { return };
-            file.found.candidate.clone()
-        };
+        let file = registry.plugins.get(name).and_then(|plugin| registry.files.get(&plugin.file));
+        let Some(file) = file.map(|file| file.found.candidate.clone()) else { return };
         let (plugin, digest) = (name.to_owned(), digest.to_owned());
         tokio::task::spawn_blocking(move || {
             // A newer file may have replaced it already.
@@ -283,8 +279,7 @@ impl Swapper {
             running.proven = true;
             plugin.last_good = None;
         }
-        drop(registry);
-        self.save(name, digest, false);
+        self.save(&registry, name, digest, false);
     }
 
     /// Rolls back to the last good version, once, because the version fails its probation.

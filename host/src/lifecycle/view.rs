@@ -68,6 +68,9 @@ fn running(name: &str, plugin: &Plugin) -> Map<String, Value> {
     if let Some(running) = &plugin.running {
         entry.insert("sinceSeconds".to_owned(), json!(running.switched.elapsed().as_secs()));
         entry.insert("onProbation".to_owned(), json!(!running.proven));
+        if running.promoted {
+            entry.insert("promoted".to_owned(), json!(true));
+        }
     }
     if let Some(good) = &plugin.last_good {
         entry.insert("canGoBackTo".to_owned(), json!(good.compiled.manifest.version));

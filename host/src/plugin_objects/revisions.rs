@@ -46,8 +46,8 @@ pub(super) fn revisions(running: Option<&Value>, live: &Value, now: &str) -> Val
     if let (Some(reference), Some(newest)) = (reference(running), all.first_mut().and_then(Value::as_object_mut)) {
         newest.insert("reference".to_owned(), json!(reference));
     }
-    // A standby proves nothing, so what a leader wrote stays.
-    if running.get("onProbation") == Some(&Value::Bool(false))
+    // A standby proves nothing, so what a leader wrote stays. A promoted version needs no further proof to run again.
+    if (running.get("onProbation") == Some(&Value::Bool(false)) || running.get("promoted") == Some(&Value::Bool(true)))
         && let Some(newest) = all.first_mut().and_then(Value::as_object_mut)
     {
         newest.insert("proven".to_owned(), json!(true));

@@ -88,7 +88,7 @@ impl PluginObjects {
                 continue;
             };
             if let Some(why) = aborted_elsewhere(entry, candidate)
-                && let Err(error) = self.lifecycle.act(Action::Abort(name.clone(), why.to_owned())).await
+                && let Err(error) = self.lifecycle.act(Action::FollowAbort(name.clone(), why.to_owned())).await
             {
                 tracing::warn!(plugin = name, error, "the rollout that the leader aborted goes on here");
             }

@@ -38,6 +38,8 @@ pub(super) struct Found {
     pub(super) anew: bool,
     /// Whether a document is what the version that runs would apply now.
     of_current: bool,
+    /// Whether the object was there before the write, and the plugin had written none of it.
+    foreign: bool,
 }
 
 impl Found {
@@ -49,7 +51,7 @@ impl Found {
 
     /// How to undo a write of an object that was there.
     pub(super) fn of(target: &ObjectRef, undo: Undo) -> Self {
-        Self { entry: Entry::new(target, undo), anew: false, of_current: false }
+        Self { entry: Entry::new(target, undo), anew: false, of_current: false, foreign: false }
     }
 }
 
@@ -76,9 +78,9 @@ impl Entry {
     }
 
     /// Adds how to undo a further write of the object. Fields keep the values that they had before the first one.
-    pub(super) fn add(&mut self, Found { entry, anew, of_current }: Found) {
-        if anew {
-            // What was before belongs to an object that is gone.
+    pub(super) fn add(&mut self, Found { entry, anew, of_current, foreign }: Found) {
+        // What was before belongs to an object that is gone. Somebody may have made another one in its place.
+        if anew || (foreign && self.undo == Undo::Delete) {
             self.undo = entry.undo;
             return;
         }
@@ -124,8 +126,9 @@ pub(super) fn entry(
         return Ok(None);
     }
     let cannot = |why: &str| Err(format!("{}: {why}", change.summary()));
+    let foreign = live.is_some_and(|live| !is_managed(live, write_identity));
     let found = |target: &ObjectRef, undo: Undo, of_current: bool| {
-        Ok(Some(Found { entry: Entry::new(target, undo), anew: live.is_none(), of_current }))
+        Ok(Some(Found { entry: Entry::new(target, undo), anew: live.is_none(), of_current, foreign }))
     };
     let (live_value, owned) = live.map(|live| values(live, write_identity)).unzip();
     match change {
@@ -164,6 +167,12 @@ pub(super) fn entry(
             }
         }
     }
+}
+
+/// Whether the plugin wrote a field of an object.
+pub(super) fn is_managed(object: &Object, write_identity: &WriteIdentity) -> bool {
+    let manager = format!("\"{}\"", write_identity.field_manager());
+    object.managed().is_some_and(|managed| managed.contains(&manager))
 }
 
 /// The object of a document.
@@ -207,11 +216,16 @@ mod tests {
 
     /// How to undo writes of one object, one after the other.
     fn undo(writes: Vec<(Undo, bool, bool)>) -> Undo {
+        undo_of(writes.into_iter().map(|(undo, anew, of_current)| (undo, anew, of_current, false)).collect())
+    }
+
+    fn undo_of(writes: Vec<(Undo, bool, bool, bool)>) -> Undo {
         let target = ObjectRef { kind: GroupVersionKind::new("", "v1", "Secret"), key: ObjectKey::new("n", "a") };
-        let mut writes = writes.into_iter().map(|(undo, anew, of_current)| Found {
+        let mut writes = writes.into_iter().map(|(undo, anew, of_current, foreign)| Found {
             entry: Entry::new(&target, undo),
             anew,
             of_current,
+            foreign,
         });
         let mut first = writes.next().unwrap().entry;
         writes.for_each(|write| first.add(write));
@@ -245,5 +259,14 @@ mod tests {
     fn an_object_that_the_candidate_created_is_deleted_whatever_was_written_later_or_before() {
         assert_eq!(undo(vec![(Undo::Delete, false, false), (apply("one", json!({})), false, false)]), Undo::Delete);
         assert_eq!(undo(vec![(apply("one", json!({})), false, false), (Undo::Delete, true, false)]), Undo::Delete);
+    }
+
+    #[test]
+    fn an_object_that_somebody_made_in_the_place_of_the_candidates_is_not_deleted() {
+        let theirs = || apply("theirs", json!({"replicas": 3}));
+        assert_eq!(undo_of(vec![(Undo::Delete, true, false, false), (theirs(), false, false, true)]), theirs());
+        let applied = || apply("one", json!({"replicas": 3}));
+        let once_more = undo_of(vec![(applied(), false, false, true), (apply("two", json!({})), false, false, false)]);
+        assert_eq!(once_more, applied());
     }
 }

@@ -3,7 +3,7 @@
 //! An entry is stored in the cluster before its write, as a Secret of the host for each primary. So any host can undo it, also after a crash.
 
 use super::comparison::hash;
-use super::entry::{Entry, Found, Undo, merge, of_parts, parts, values};
+use super::entry::{Entry, Found, Undo, is_managed, merge, of_parts, parts, values};
 use super::values::{set_back, still, uncontested, without};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::access::host_may_list;
@@ -39,6 +39,9 @@ struct Journal {
     namespace: String,
     name: String,
     entries: Vec<Entry>,
+    /// Whether the API server has it as it is here.
+    #[serde(skip)]
+    stored: bool,
 }
 
 /// The journals of a host. Cheap to clone.
@@ -65,7 +68,7 @@ impl Journals {
         let label = format!("{LABEL}={plugin}");
         let secrets = self.writer.host_objects().list(&secret(), &self.namespace, &label).await?;
         let journals = secrets.iter().filter_map(|secret| match parse(secret) {
-            Some(journal) if journal.plugin == plugin => Some((journal.key(), journal)),
+            Some(journal) if journal.plugin == plugin => Some((journal.key(), Journal { stored: true, ..journal })),
             _ => {
                 let name = secret.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
                 tracing::warn!(plugin, name, "the Secret has the label {LABEL}, but is no journal of a canary");
@@ -130,9 +133,10 @@ impl Journals {
                 None => journal.entries.push(found.entry),
             }
         }
-        if before.as_ref() == Some(&journal) {
+        if journal.stored && before.as_ref() == Some(&journal) {
             return Ok(());
         }
+        journal.stored = false;
         let text = serde_json::to_vec(&journal).map_err(|e| WriteError::Malformed(e.to_string()))?;
         if text.len() > JOURNAL_BYTES {
             return Err(WriteError::Denied(format!("a journal of more than {} KiB", JOURNAL_BYTES >> 10)));
@@ -143,10 +147,20 @@ impl Journals {
         // First, so that a reconcile that is cancelled here leaves no journal that this host does not know.
         self.lock().entry(plugin.to_owned()).or_default().insert(key.clone(), journal);
         self.writer.host_objects().apply(&write_identity.guard, &document).await?;
+        // A key has one worker, so nobody changed it meanwhile.
+        if let Some(journal) = self.lock().get_mut(plugin).and_then(|journals| journals.get_mut(key)) {
+            journal.stored = true;
+        }
         Ok(())
     }
 
-    /// Undoes the writes about a primary, unless their version was promoted, and drops its journal. Returns their objects.
+    /// Forgets the journals of a plugin: another host may have changed them since.
+    pub(in crate::controller) fn forget(&self, plugin: &str) {
+        self.lock().remove(plugin);
+    }
+
+    /// Undoes the writes about a primary, unless their version was promoted, and drops its journal. Returns their objects, and why some writes
+    /// stay: the API server or the grant refuses what would undo them.
     ///
     /// * `primary` - for its finalizer.
     ///
@@ -159,16 +173,20 @@ impl Journals {
         key: &ReconcileKey,
         primary: Option<&Arc<Object>>,
         promoted: bool,
-    ) -> Result<Vec<ObjectRef>, WriteError> {
+    ) -> Result<(Vec<ObjectRef>, Vec<String>), WriteError> {
         let plugin = write_identity.plugin.as_str();
+        let (mut undone, mut refused) = (Vec::new(), Vec::new());
         let Some(journal) = self.lock().get(plugin).and_then(|journals| journals.get(key)).cloned() else {
-            return Ok(Vec::new());
+            return Ok((undone, refused));
         };
-        let mut undone = Vec::new();
-        if !promoted {
-            for entry in journal.entries.iter().rev() {
-                self.undo(write_identity, key, primary, entry).await?;
-                undone.push(entry.target());
+        for entry in journal.entries.iter().rev().filter(|_| !promoted) {
+            match self.undo(write_identity, key, primary, entry).await {
+                Ok(()) => undone.push(entry.target()),
+                // Another try would end the same, and the version that runs would never reconcile the object.
+                Err(error @ (WriteError::Invalid(_) | WriteError::Denied(_) | WriteError::Malformed(_))) => {
+                    refused.push(format!("{}: {error}", entry.target()));
+                }
+                Err(error) => return Err(error),
             }
         }
         let secret_key = ObjectKey::new(&*self.namespace, name(plugin, key).as_str());
@@ -176,7 +194,7 @@ impl Journals {
         if let Some(journals) = self.lock().get_mut(plugin) {
             journals.remove(key);
         }
-        Ok(undone)
+        Ok((undone, refused))
     }
 
     async fn undo(
@@ -206,8 +224,7 @@ impl Journals {
             }
             Undo::Delete => {
                 let live = self.read(write_identity, &target).await?;
-                let manager = format!("\"{}\"", write_identity.field_manager());
-                if live.is_none_or(|live| live.managed().is_none_or(|managed| !managed.contains(&manager))) {
+                if live.is_none_or(|live| !is_managed(&live, write_identity)) {
                     // The candidate did not create it after all.
                     return Ok(());
                 }
@@ -275,6 +292,7 @@ impl Journal {
             namespace: key.key.namespace.to_string(),
             name: key.key.name.to_string(),
             entries: Vec::new(),
+            stored: false,
         }
     }
 
@@ -340,7 +358,8 @@ mod tests {
         other.load("p").await.unwrap();
         assert_eq!(other.keys("p"), [key(0)]);
         assert_eq!(other.rollout_of("p", &key(0)).as_deref(), Some("r"));
-        assert!(other.settle(&write_identity, &key(0), None, true).await.unwrap().is_empty());
+        let (undone, refused) = other.settle(&write_identity, &key(0), None, true).await.unwrap();
+        assert!(undone.is_empty() && refused.is_empty());
         other.load("p").await.unwrap();
         assert!(other.is_empty());
     }

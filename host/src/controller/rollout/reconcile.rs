@@ -149,6 +149,9 @@ impl Controller {
         key: &ReconcileKey,
         found: Vec<Found>,
     ) -> Result<(), Failure> {
+        if rollout.over.load(Relaxed) {
+            return Err(Failure::HandedBack("the rollout is over".to_owned()));
+        }
         let Some(journals) = self.shared.journals.as_ref().filter(|_| !found.is_empty()) else { return Ok(()) };
         match journals.record(write_identity, &rollout.version.identity, key, found).await {
             Ok(()) => Ok(()),
@@ -164,7 +167,7 @@ impl Controller {
         }
     }
 
-    /// Undoes what another version wrote about an object as a canary. Returns the objects of the writes.
+    /// Undoes what another version wrote about an object as a canary. Returns the objects of the writes, and why some of them stay.
     ///
     /// * `identity` - of the version that reconciles: its own writes stay.
     /// * `rollout` - the candidate's own journal stays, too, until the candidate is the current version.
@@ -174,20 +177,25 @@ impl Controller {
         key: &ReconcileKey,
         primary: Option<&Arc<Object>>,
         rollout: Option<&Rollout>,
-    ) -> Result<Vec<ObjectRef>, Failure> {
-        let Some(journals) = &self.shared.journals else { return Ok(Vec::new()) };
-        let Some(wrote) = journals.rollout_of(&self.name, key) else { return Ok(Vec::new()) };
+    ) -> Result<(Vec<ObjectRef>, Vec<String>), Failure> {
+        let nothing = || Ok((Vec::new(), Vec::new()));
+        let Some(journals) = &self.shared.journals else { return nothing() };
+        let Some(wrote) = journals.rollout_of(&self.name, key) else { return nothing() };
         if rollout.is_some() && wrote == identity {
-            return Ok(Vec::new());
+            return nothing();
         }
         // The candidate of then may have been promoted before its keys ran again.
         let promoted = wrote == identity || self.version.get().is_some_and(|current| current.identity == wrote);
-        let undone = journals.settle(write_identity, key, primary, promoted).await;
-        let undone = undone.map_err(|error| Failure::write("undo the writes of the canary", error))?;
+        let settled = journals.settle(write_identity, key, primary, promoted).await;
+        let (undone, refused) = settled.map_err(|error| Failure::write("undo the writes of the canary", error))?;
         if !undone.is_empty() {
             tracing::info!(plugin = self.name, %key, objects = undone.len(), "writes of an aborted canary undone");
         }
-        Ok(undone)
+        let refused: Vec<String> = refused.into_iter().map(|why| write_identity.secrets.hidden(why)).collect();
+        for why in &refused {
+            tracing::warn!(plugin = self.name, %key, why, "a write of an aborted canary stays");
+        }
+        Ok((undone, refused))
     }
 
     /// Undoes what a canary wrote about an object that the current version does not reconcile. Returns the key's next step.

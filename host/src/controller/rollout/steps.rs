@@ -58,6 +58,8 @@ impl Controller {
                 ended = self.steps(&rollout, &guard) => ended,
             };
             match ended {
+                // A reconcile may have failed it after the last look at the tally.
+                Ok(()) if rollout.over.load(Relaxed) => {}
                 Ok(()) => {
                     rollout.progress().phase = Phase::Passed;
                     rollout.tell(RolloutEvent::Passed);
@@ -91,6 +93,8 @@ impl Controller {
     /// Compares each object once, and waits for an approval if that is necessary. False: the plan is outdated.
     async fn plan(&self, rollout: &Rollout, guard: &LeadershipGuard, limits: PlanLimits) -> Result<bool, String> {
         rollout.begin(Phase::Plan, "plan: each object is compared once");
+        // An answer to a plan of an earlier leadership is none to this one.
+        rollout.answer.send_replace(None);
         *rollout.tally() = super::Tally::default();
         let current = self.version.get().unwrap_or_else(|| Arc::clone(&rollout.version));
         let basis = [current, Arc::clone(&rollout.version)].map(|version| Arc::new(Basis::new(version)));
@@ -229,9 +233,12 @@ impl Controller {
     /// Gives the candidate a share of the objects for some time, and at least until each of them was reconciled.
     async fn canary(&self, rollout: &Rollout, share: u32, each: Duration) -> Result<(), String> {
         rollout.share.store(share, Relaxed);
-        rollout.begin(Phase::Canary(share), &format!("canary: the candidate reconciles {share} % of the objects"));
+        let keys = rollout.keys();
+        let count = keys.len();
+        let words = format!("canary: the candidate reconciles {share} % of the objects, now {count}");
+        rollout.begin(Phase::Canary(share), &words);
         rollout.version.set_event_mode(EventMode::Enqueue);
-        for key in rollout.keys() {
+        for key in keys {
             self.queue.add(key, Trigger::Swap);
         }
         let until = Instant::now() + each;
