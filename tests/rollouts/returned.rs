@@ -20,9 +20,11 @@ fn all() -> Value {
 }
 
 /// Version one runs, and the candidate `two` has written about every object. Returns the children as they were before.
-async fn written(world: &World) -> Result<std::collections::BTreeMap<String, Value>> {
+///
+/// * `mode` - of version one.
+async fn written(world: &World, mode: &str) -> Result<std::collections::BTreeMap<String, Value>> {
     objects(world, OBJECTS, 0).await?;
-    started(world, "blind", OBJECTS, &all()).await?;
+    started(world, mode, OBJECTS, &all()).await?;
     let before = children(world).await?;
     world.plugins.file("misfit.wasm", &misfit_version("two", "marked")?)?;
     by_the_candidate(world).await?;
@@ -53,7 +55,7 @@ fn refusing(status: StatusCode, method: Method, path: &str, times: u64) -> Rule 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn writes_that_fail_while_a_canary_is_undone_are_undone_later() -> Result<()> {
     with_world(ALONE, async |world: Arc<World>| {
-        let before = written(&world).await?;
+        let before = written(&world, "blind").await?;
         let failing = [Method::PATCH, Method::DELETE]
             .map(|method| refusing(StatusCode::SERVICE_UNAVAILABLE, method, "/configmaps/", 12));
         let handles = failing.map(|rule| world.kubernetes_gate.rule(rule));
@@ -64,7 +66,7 @@ async fn writes_that_fail_while_a_canary_is_undone_are_undone_later() -> Result<
     .await
 }
 
-/// Without the Secret, a host that takes over could not undo the writes.
+/// Without the Secret, a host that takes over could not undo the writes. More failures would abort the canary.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_journal_whose_write_fails_is_stored_before_the_candidate_writes() -> Result<()> {
     with_world(ALONE, async |world: Arc<World>| {
@@ -75,7 +77,7 @@ async fn a_journal_whose_write_fails_is_stored_before_the_candidate_writes() -> 
             path,
             OBJECTS as u64,
         ));
-        let before = written(&world).await?;
+        let before = written(&world, "blind").await?;
         failing.hit().await?;
         ensure!(journals(&world).await? == OBJECTS, "{} journals", journals(&world).await?);
         world.kill_host().await?;
@@ -91,7 +93,7 @@ async fn a_journal_whose_write_fails_is_stored_before_the_candidate_writes() -> 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_write_that_the_api_server_does_not_let_undo_does_not_block_its_object() -> Result<()> {
     with_world(ALONE, async |world: Arc<World>| {
-        let before = written(&world).await?;
+        let before = written(&world, "").await?;
         let refused = refusing(StatusCode::UNPROCESSABLE_ENTITY, Method::PATCH, "/configmaps/o3-child", 1);
         let refused = world.kubernetes_gate.rule(refused);
         command(&world, "abort").await?;
@@ -106,7 +108,7 @@ async fn a_write_that_the_api_server_does_not_let_undo_does_not_block_its_object
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_object_of_the_share_that_is_deleted_leaves_nothing_of_the_candidate() -> Result<()> {
     with_world(ALONE, async |world: Arc<World>| {
-        written(&world).await?;
+        written(&world, "blind").await?;
         world.cluster.delete(&format!("{}/o3", config_maps(&world))).await?;
         eventually(SOON, "nothing of the candidate about o3", || async {
             ensure!(journals(&world).await? == OBJECTS - 1 && !extras(&world).await?.contains_key("o3"));
@@ -123,7 +125,7 @@ async fn an_object_of_the_share_that_is_deleted_leaves_nothing_of_the_candidate(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_promoted_version_runs_after_a_restart_before_it_has_proven_itself() -> Result<()> {
     with_world(ALONE, async |world: Arc<World>| {
-        written(&world).await?;
+        written(&world, "blind").await?;
         command(&world, "promote").await?;
         let entry = runs(&world, "two").await?;
         ensure!(entry["onProbation"] == true, "{entry}");

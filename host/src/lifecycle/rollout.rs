@@ -61,12 +61,10 @@ impl Swapper {
             running.promoted = true;
         }
         let promoted = candidate.compiled.manifest.version.clone();
-        let digest = candidate.digest().to_owned();
         file.file_state = FileState::Runs(candidate);
         drop(version);
-        self.remember(registry, name);
-        // A restart goes on with it: its steps went well, or a person decided.
-        self.save(registry, name, &digest, false);
+        // Its steps went well, or a person decided.
+        self.remember(registry, name, true);
         self.metrics.plugin(name).rollout_ended(true);
         let by = if by_hand { "by hand" } else { "after its last step" };
         tracing::info!(plugin = name, version = promoted, by, "rollout promoted");

@@ -164,27 +164,38 @@ impl SavedVersions {
     /// Records that a version began to run. The same version again is no other revision.
     ///
     /// * `revision` - its number is counted here.
+    /// * `good` - it is the good one, too: it was promoted.
     /// * `wasm` - the file, asked for if the folder does not have it.
     pub(super) fn ran(
         &self,
         plugin: &str,
         file: &str,
         revision: Revision,
+        good: bool,
         wasm: impl FnOnce() -> Option<Vec<u8>>,
     ) -> std::io::Result<()> {
         let _turn = self.turn();
         let mut record = self.record(plugin).filter(|record| record.file == file).unwrap_or_default();
         file.clone_into(&mut record.file);
         let newest = record.revisions.first().map_or(0, |newest| newest.revision);
+        self.add_code(plugin, &revision.digest, wasm)?;
+        let good = good && self.code(plugin, &revision.digest).is_some();
+        let is_good = !good || record.good == revision.digest;
+        if good {
+            // One write: a host that is killed in between would run the version before it.
+            record.good.clone_from(&revision.digest);
+            (record.rejected, record.rejected_config) = (None, None);
+        }
         match record.revisions.first_mut().filter(|newest| newest.digest == revision.digest) {
-            Some(newest) if newest.grant == revision.grant && self.path(plugin, &code(&revision.digest)).exists() => {
+            Some(newest)
+                if is_good && newest.grant == revision.grant && self.path(plugin, &code(&revision.digest)).exists() =>
+            {
                 return Ok(());
             }
             Some(newest) => newest.grant = revision.grant,
             None => record.revisions.insert(0, Revision { revision: newest + 1, ..revision.clone() }),
         }
         record.revisions.truncate(REVISIONS);
-        self.add_code(plugin, &revision.digest, wasm)?;
         self.put(plugin, &record)?;
         self.make_room();
         Ok(())
@@ -401,7 +412,7 @@ mod tests {
 
     fn ran(saved: &SavedVersions, wasm: &str) {
         let revision = Revision { digest: digest(wasm.as_bytes()), ..Revision::default() };
-        saved.ran("p", "p.wasm", revision, || Some(wasm.as_bytes().to_vec())).unwrap();
+        saved.ran("p", "p.wasm", revision, false, || Some(wasm.as_bytes().to_vec())).unwrap();
     }
 
     #[test]
@@ -480,7 +491,7 @@ mod tests {
         assert!(saved.earlier("p", "p.wasm", (&code, Some("c2"))).is_none(), "its configuration is not known");
         let grant = serde_json::json!({"config": {"mode": "one"}});
         let revision = Revision { digest: code.clone(), grant: grant.clone(), ..Revision::default() };
-        saved.ran("p", "p.wasm", revision, || None).unwrap();
+        saved.ran("p", "p.wasm", revision, false, || None).unwrap();
         let found = |config| saved.earlier("p", "p.wasm", (&code, config)).map(|found| (found.grant, found.rejected));
         assert_eq!(found(Some("c2")), Some((Some(grant.clone()), None)));
         assert_eq!(found(None), None);
@@ -518,7 +529,7 @@ mod tests {
         let ran = |text: &str, grant: u64| {
             let (version, grant) = (text.to_owned(), serde_json::json!({"workers": grant}));
             let revision = Revision { version, digest: digest(text.as_bytes()), grant, ..Revision::default() };
-            saved.ran("p", "p.wasm", revision, || Some(text.as_bytes().to_vec())).unwrap();
+            saved.ran("p", "p.wasm", revision, false, || Some(text.as_bytes().to_vec())).unwrap();
         };
         good(&saved, "p", b"0", false);
         for number in 0..12 {

@@ -185,7 +185,7 @@ impl Swapper {
             // Nothing goes back to the version that was refused.
             plugin.last_good = None;
         }
-        self.remember(&registry, name);
+        self.remember(&registry, name, false);
         Some(file_name)
     }
 
@@ -199,7 +199,7 @@ impl Swapper {
         let undone = plugin.rejected.take().filter(|(_, why)| why.starts_with(UNDONE));
         plugin.switch(candidate, &version, true);
         plugin.rejected = undone;
-        self.remember(&registry, name);
+        self.remember(&registry, name, false);
     }
 
     pub(super) fn first_reconcile(&self, name: &str, digest: &str, struck: bool) {
@@ -218,7 +218,7 @@ impl Swapper {
     /// Saves the running version as the good one, in the background.
     ///
     /// * `only_if_none` - keep an earlier good version.
-    pub(super) fn save(&self, registry: &Registry, name: &str, digest: &str, only_if_none: bool) {
+    fn save(&self, registry: &Registry, name: &str, digest: &str, only_if_none: bool) {
         let Some(saved) = self.saved.clone() else { return };
         let file = registry.plugins.get(name).and_then(|plugin| registry.files.get(&plugin.file));
         let Some(file) = file.map(|file| file.found.candidate.clone()) else { return };
@@ -233,7 +233,9 @@ impl Swapper {
     }
 
     /// Adds the version that runs to the plugin's revisions, in the background.
-    pub(super) fn remember(&self, registry: &Registry, name: &str) {
+    ///
+    /// * `good` - a restart goes on with it, also before it has proven itself.
+    pub(super) fn remember(&self, registry: &Registry, name: &str, good: bool) {
         let (Some(saved), Some(plugin)) = (self.saved.clone(), registry.plugins.get(name)) else { return };
         let Some(running) = &plugin.running else { return };
         let Granting::Grant { grant, .. } = &running.candidate.granting else { return };
@@ -250,7 +252,7 @@ impl Swapper {
             let digest = revision.digest.clone();
             // A newer file may have replaced it already.
             let wasm = || file.read().ok().filter(|wasm| HEXLOWER.encode(&Sha256::digest(wasm)) == digest);
-            if let Err(error) = saved.ran(&plugin, &file.file_name, revision, wasm) {
+            if let Err(error) = saved.ran(&plugin, &file.file_name, revision, good, wasm) {
                 tracing::warn!(plugin, %error, "the version could not be saved for a return to it");
             }
         });
@@ -312,7 +314,7 @@ impl Swapper {
         plugin.switch(good, &version, false);
         plugin.rejected = rejected;
         let file_name = plugin.file.clone();
-        self.remember(&registry, name);
+        self.remember(&registry, name, false);
         if let Some(file) = registry.files.get_mut(&file_name)
             && matches!(&file.file_state, FileState::Runs(candidate) if candidate.is(&failed))
         {
