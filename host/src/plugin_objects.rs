@@ -6,6 +6,7 @@
 mod declared;
 mod entries;
 mod finalizers;
+mod observed;
 mod ownership;
 mod revisions;
 mod status;
@@ -20,7 +21,7 @@ use crate::informer::{Handler, ListOptions, Object, Subscription, WatchSpec};
 use crate::lease::{self, LeaderElection};
 use crate::lifecycle::{Handle, ObjectEvents, ObjectVersions};
 use crate::oci::Puller;
-use crate::plugin::directory::{self, Declarations};
+use crate::plugin::directory::{self, Declarations, Declared, Fate};
 use declared::Asked;
 use entries::{entries, source};
 use finalizers::Restored;
@@ -82,6 +83,8 @@ pub struct PluginObjects {
     approved: BTreeMap<String, wishes::Answered>,
     sources: DeclaredSources,
     asked: Asked,
+    /// What became of the declarations that the plugin directory saw last.
+    fates: BTreeMap<String, (Declared, Fate)>,
     undoing: undo::Undoing,
     /// The faults in the log.
     told: BTreeMap<String, String>,
@@ -157,6 +160,7 @@ impl PluginObjects {
             approved: BTreeMap::new(),
             sources,
             asked: Asked::default(),
+            fates: BTreeMap::new(),
             undoing: undo::Undoing::default(),
             told: BTreeMap::new(),
         }
@@ -177,16 +181,22 @@ impl PluginObjects {
                 continue;
             }
             let live = self.live();
+            self.read(&live);
+            let mut observed = self.observed(&live);
             let mut entries = entries(&self.lifecycle.describe());
             let versions = live.iter().filter_map(|(name, live)| Some((name.clone(), good_version(&live.json)?)));
             self.sources.versions.set_once(versions.collect());
-            self.pause(&live, &entries);
-            self.declare(&live);
+            if self.pause(&live, &entries) {
+                entries = entries::entries(&self.lifecycle.describe());
+            }
+            self.declare();
             self.record(&live);
             if let Some(known) = known.take() {
                 known();
             }
             self.undoing.obey(&live, &entries, &self.lifecycle);
+            observed.retain(|name| !self.undoing.is_under_way(name));
+            self.add_pulls(&mut entries);
             self.add_faults(&mut entries, &live);
             self.restore_finalizers(&live).await;
             self.add_finalizers(&mut entries, &live);
@@ -196,7 +206,7 @@ impl PluginObjects {
             self.approve(&live, &entries).await;
             self.follow_aborts(&live, &entries).await;
             for (name, entry) in &entries {
-                self.keep(name, entry, live.get(name)).await;
+                self.keep(name, entry, live.get(name), observed.contains(name)).await;
             }
             for (name, live) in live.iter().filter(|(name, _)| !entries.contains_key(*name)) {
                 self.remove(name, live).await;
@@ -219,11 +229,16 @@ impl PluginObjects {
         }
     }
 
-    /// Tells the lifecycle and the puller which plugins people declare.
-    fn declare(&mut self, live: &BTreeMap<String, Live>) {
+    /// Reads which plugins people declare, and what became of that.
+    fn read(&mut self, live: &BTreeMap<String, Live>) {
         let objects = live.iter().filter(|(_, live)| declared::declares(&live.json));
         let objects = objects.map(|(name, live)| (name.clone(), live.json.clone())).collect();
         self.asked = Asked::of(&objects, &self.asked.plugins, &self.sources.fixed);
+        self.fates = self.sources.declarations.fates();
+    }
+
+    /// Tells the lifecycle and the puller which plugins people declare.
+    fn declare(&self) {
         if let Some(puller) = &self.sources.puller {
             puller.want(self.asked.wanted());
         }
@@ -233,7 +248,10 @@ impl PluginObjects {
     /// Adds the faults of objects to the entries of their plugins, or makes such entries, and logs each once.
     fn add_faults(&mut self, entries: &mut BTreeMap<String, Value>, live: &BTreeMap<String, Live>) {
         let mut faults = self.undoing.faults();
-        faults.extend(self.sources.declarations.faults());
+        faults.extend(self.fates.iter().filter_map(|(name, (_, fate))| match fate {
+            Fate::Fault(fault) => Some((name.clone(), fault.clone())),
+            _ => None,
+        }));
         faults.extend(self.asked.faults.clone());
         faults.retain(|name, _| live.contains_key(name));
         for (name, fault) in faults.iter().filter(|(name, fault)| self.told.get(*name) != Some(fault)) {
@@ -253,7 +271,9 @@ impl PluginObjects {
     }
 
     /// Writes the object and its status where they differ from the plugin.
-    async fn keep(&mut self, name: &str, entry: &Value, live: Option<&Live>) {
+    ///
+    /// * `observed` - whether the entry is about the object as it is now.
+    async fn keep(&mut self, name: &str, entry: &Value, live: Option<&Live>, observed: bool) {
         let written = self.objects.entry(name.to_owned()).or_default();
         let now = Instant::now();
         let version = live.map(|live| live.object.resource_version().to_owned());
@@ -273,7 +293,8 @@ impl PluginObjects {
         let Some(live) = live else { return };
         let written = self.objects.entry(name.to_owned()).or_default();
         let status = live.json.get("status").cloned().unwrap_or_default();
-        let generation = live.object.generation();
+        let before = status.get("observedGeneration").and_then(Value::as_i64);
+        let generation = if observed { live.object.generation() } else { before };
         let time = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let wanted = status::wanted(entry, &self.host, &status, generation, &time);
         let recent = written.at.is_some_and(|at| at.elapsed() < COUNTS);

@@ -48,7 +48,11 @@ impl Undoing {
             if self.began.get(name).is_some_and(|(before, at)| *before == wish && at.elapsed() < AGAIN) {
                 continue;
             }
-            self.began.insert(name.clone(), (wish.clone(), Instant::now()));
+            if self.began.insert(name.clone(), (wish.clone(), Instant::now())).is_none_or(|(before, _)| before != wish)
+            {
+                // Why another wish could not be obeyed says nothing about this one.
+                self.failed().remove(name);
+            }
             let (lifecycle, name, failed) = (lifecycle.clone(), name.clone(), Arc::clone(&self.failed));
             tokio::spawn(async move {
                 let action = match wish {
@@ -66,6 +70,11 @@ impl Undoing {
                 }
             });
         }
+    }
+
+    /// Whether this host obeys just now, with an open end.
+    pub(super) fn is_under_way(&self, name: &str) -> bool {
+        self.began.contains_key(name) && !self.failed().contains_key(name)
     }
 
     /// Why this host does not obey, by plugin.

@@ -63,8 +63,8 @@ impl PluginObjects {
         }
     }
 
-    /// A plugin also waits until this host runs the version of `spec.undo`.
-    pub(super) fn pause(&self, live: &BTreeMap<String, Live>, entries: &BTreeMap<String, Value>) {
+    /// A plugin also waits until this host runs the version of `spec.undo`. Returns whether another plugin is paused than before.
+    pub(super) fn pause(&self, live: &BTreeMap<String, Live>, entries: &BTreeMap<String, Value>) -> bool {
         let failed = self.undoing.faults();
         let why = |name: &String, live: &Live| {
             if live.json.pointer("/spec/paused") == Some(&Value::Bool(true)) {
@@ -76,9 +76,11 @@ impl PluginObjects {
         };
         let paused: BTreeMap<String, &'static str> =
             live.iter().filter_map(|(name, live)| Some((name.clone(), why(name, live)?))).collect();
-        if self.shared.pauses.set(paused.clone()) {
+        let changed = self.shared.pauses.set(paused.clone());
+        if changed {
             tracing::info!(paused = paused.into_keys().collect::<Vec<_>>().join(", "), "paused plugins");
         }
+        changed
     }
 
     /// On a standby: aborts the rollouts that the leader aborted.
