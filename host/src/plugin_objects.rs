@@ -6,6 +6,7 @@
 mod declared;
 mod entries;
 mod finalizers;
+mod leaders;
 mod observed;
 mod ownership;
 mod revisions;
@@ -13,12 +14,12 @@ mod status;
 mod undo;
 mod wishes;
 
-use crate::api::{GroupVersionKind, ObjectKey};
+use crate::api::GroupVersionKind;
 use crate::apply::events::{Event, Regarding};
 use crate::apply::{WriteError, WriteIdentity};
 use crate::controller::Shared;
 use crate::informer::{Handler, ListOptions, Object, Subscription, WatchSpec};
-use crate::lease::{self, LeaderElection};
+use crate::lease::LeaderElection;
 use crate::lifecycle::{Handle, ObjectEvents, ObjectVersions};
 use crate::oci::Puller;
 use crate::plugin::directory::{self, Declarations, Declared, Fate};
@@ -48,9 +49,6 @@ const TRY_AGAIN: Duration = Duration::from_secs(2);
 
 /// Time without the plugin after which its object is removed.
 const GONE: Duration = Duration::from_secs(10);
-
-/// Age of a Lease that no host renews any more.
-const ABANDONED_SECONDS: i64 = 60;
 
 /// Marks objects that the host made, and therefore removes.
 const MADE: (&str, &str) = ("app.kubernetes.io/managed-by", "oarlock");
@@ -86,6 +84,7 @@ pub struct PluginObjects {
     /// What became of the declarations that the plugin directory saw last.
     fates: BTreeMap<String, (Declared, Fate)>,
     undoing: undo::Undoing,
+    leaders: leaders::Leaders,
     /// The faults in the log.
     told: BTreeMap<String, String>,
 }
@@ -162,6 +161,7 @@ impl PluginObjects {
             asked: Asked::default(),
             fates: BTreeMap::new(),
             undoing: undo::Undoing::default(),
+            leaders: leaders::Leaders::default(),
             told: BTreeMap::new(),
         }
     }
@@ -202,6 +202,7 @@ impl PluginObjects {
             self.add_finalizers(&mut entries, &live);
             self.reconcile(&live, &mut entries).await;
             self.objects.retain(|name, _| entries.contains_key(name));
+            self.leaders.retain(|name| entries.contains_key(name));
             self.gone.retain(|name, _| live.contains_key(name) && !entries.contains_key(name));
             self.approve(&live, &entries).await;
             self.follow_aborts(&live, &entries).await;
@@ -282,10 +283,17 @@ impl PluginObjects {
             return;
         }
         let controller = self.lifecycle.controller(name);
+        let runs_here = controller.is_some();
         let Some(guard) = controller.map_or_else(|| self.election.guard(), |controller| controller.guard()) else {
             return;
         };
+        if !runs_here && self.leaders.another_leads(name) {
+            return;
+        }
         if let Some(document) = self.wanted(name, entry, live).await {
+            if !runs_here && self.leave_to_leader(name).await {
+                return;
+            }
             let done = self.shared.writer.host_objects().apply(&guard, &document).await;
             self.note(name, done.map(drop), version, now);
             return;
@@ -299,6 +307,9 @@ impl PluginObjects {
         let wanted = status::wanted(entry, &self.host, &status, generation, &time);
         let recent = written.at.is_some_and(|at| at.elapsed() < COUNTS);
         if wanted == status || (recent && !status::differs(&wanted, &status)) {
+            return;
+        }
+        if !runs_here && self.leave_to_leader(name).await {
             return;
         }
         let document = json!({"apiVersion": kind().api_version(), "kind": "Plugin",
@@ -369,23 +380,6 @@ impl PluginObjects {
         let deleted = self.shared.writer.host_objects().delete(&guard, &kind(), object.key(), object.uid()).await;
         if let Err(error) = deleted {
             tracing::warn!(plugin = name, %error, "the Plugin object of a removed plugin stays");
-        }
-    }
-
-    /// Whether another host runs the plugin. True as well if that is unknown.
-    async fn is_led_elsewhere(&self, name: &str) -> bool {
-        let Some(namespace) = self.shared.leases.namespace() else { return false };
-        let lease = GroupVersionKind::new("coordination.k8s.io", "v1", "Lease");
-        let key = ObjectKey::new(namespace, lease::name_of(name));
-        match self.shared.writer.host_objects().read(&lease, &key).await {
-            Ok(None) => false,
-            Ok(Some(lease)) => {
-                let text = |pointer: &str| lease.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-                let renewed = text("/spec/renewTime").parse::<jiff::Timestamp>();
-                let age = renewed.map(|renewed| jiff::Timestamp::now().as_second() - renewed.as_second());
-                !text("/spec/holderIdentity").is_empty() && age.is_ok_and(|age| age < ABANDONED_SECONDS)
-            }
-            Err(_) => true,
         }
     }
 }
