@@ -3,6 +3,7 @@
 //! The host makes an object for each plugin that has none, and writes the status of all. It obeys `spec.paused` and `spec.approve`, and runs
 //! the plugins that people declare. Of several hosts each one obeys, and the one that leads a plugin writes.
 
+mod changes;
 mod declared;
 mod entries;
 mod finalizers;
@@ -22,11 +23,11 @@ use crate::informer::{Handler, ListOptions, Object, Subscription, WatchSpec};
 use crate::lease::LeaderElection;
 use crate::lifecycle::{Handle, ObjectEvents, ObjectVersions};
 use crate::oci::Puller;
-use crate::plugin::directory::{self, Declarations, Declared, Fate};
+use crate::plugin::directory::{Declarations, Declared, Fate};
 use declared::Asked;
-use entries::{entries, source};
+use entries::entries;
 use finalizers::Restored;
-use ownership::{Owner, is_ours};
+use ownership::is_ours;
 use revisions::good_version;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -290,12 +291,12 @@ impl PluginObjects {
         if !runs_here && self.leaders.another_leads(name) {
             return;
         }
-        if let Some(document) = self.wanted(name, entry, live).await {
+        if let Some(change) = self.change(name, entry, live).await {
             if !runs_here && self.leave_to_leader(name).await {
                 return;
             }
-            let done = self.shared.writer.host_objects().apply(&guard, &document).await;
-            self.note(name, done.map(drop), version, now);
+            let done = self.write(name, &guard, change).await;
+            self.note(name, done, version, now);
             return;
         }
         let Some(live) = live else { return };
@@ -318,69 +319,9 @@ impl PluginObjects {
         self.note(name, done.map(drop), version, now);
     }
 
-    /// What to write of an object beside its status, if anything: its source in an object of the host. An object of a person is left alone.
-    async fn wanted(&mut self, name: &str, entry: &Value, live: Option<&Live>) -> Option<Value> {
-        let source = source(entry);
-        let spec = source.as_ref().map_or_else(|| json!({}), |source| json!({"source": source}));
-        let ours = json!({"apiVersion": kind().api_version(), "kind": "Plugin",
-            "metadata": {"name": name, "namespace": self.namespace, "labels": {MADE.0: MADE.1}}, "spec": spec});
-        let Some(live) = live else {
-            // A plugin whose object a person has just removed is about to end.
-            let file = entry.get("file").and_then(Value::as_str);
-            let of_directory = file.is_some_and(|file| directory::plugin_of(file).is_none());
-            return (of_directory || entry["state"] == "retired").then_some(ours);
-        };
-        if !is_ours(&live.json) {
-            return None;
-        }
-        let differs = live.json.pointer("/spec/source") != source.as_ref();
-        let written = self.objects.entry(name.to_owned()).or_default();
-        if !differs
-            && (live.json.pointer("/spec/grant").is_none()
-                || written.ours.as_deref() == Some(live.object.resource_version()))
-        {
-            return None;
-        }
-        // The cache does not have the owners of fields.
-        match self.shared.writer.host_objects().read(&kind(), live.object.key()).await {
-            Ok(Some(found)) => match ownership::owner(&found) {
-                Owner::Host => {
-                    written.ours = Some(live.object.resource_version().to_owned());
-                    differs.then_some(ours)
-                }
-                Owner::Person { keeps_source } => {
-                    tracing::info!(
-                        plugin = name,
-                        "a person says what this plugin is: its Plugin object is no longer the host's"
-                    );
-                    Some(ownership::given_away(name, &self.namespace, &found, keeps_source))
-                }
-            },
-            Ok(None) | Err(_) => None,
-        }
-    }
-
     /// * `over` - the resourceVersion before the write.
     fn note(&mut self, name: &str, done: Result<(), WriteError>, over: Option<String>, now: Instant) {
         self.objects.entry(name.to_owned()).or_default().note(name, done, over, now);
-    }
-
-    /// Removes an object that the host made and whose plugin is gone, on this host and on all others.
-    async fn remove(&mut self, name: &str, live: &Live) {
-        let (object, ours) = (&live.object, is_ours(&live.json));
-        let since = *self.gone.entry(name.to_owned()).or_insert_with(Instant::now);
-        let Some(guard) = self.election.guard().filter(|_| ours && since.elapsed() >= GONE) else { return };
-        if self.lifecycle.may_come(name) || self.has_unknown_finalizers(name, &live.json) {
-            return;
-        }
-        self.gone.remove(name);
-        if self.is_led_elsewhere(name).await {
-            return;
-        }
-        let deleted = self.shared.writer.host_objects().delete(&guard, &kind(), object.key(), object.uid()).await;
-        if let Err(error) = deleted {
-            tracing::warn!(plugin = name, %error, "the Plugin object of a removed plugin stays");
-        }
     }
 }
 
