@@ -40,6 +40,11 @@ impl Undoing {
         self.began.retain(|name, _| entries.contains_key(name));
         for (name, entry) in entries {
             let undo = live.get(name).and_then(|live| live.json.pointer("/spec/undo"));
+            if let Some(fault) = too_early(name, undo, entry) {
+                self.began.remove(name);
+                self.failed().insert(name.clone(), fault);
+                continue;
+            }
             let Some(wish) = wish(undo, entry) else {
                 self.began.remove(name);
                 self.failed().remove(name);
@@ -101,6 +106,23 @@ pub(super) fn is_pending(undo: &Value, entry: Option<&Value>) -> bool {
     let newest = newest.unwrap_or_else(|| running.clone());
     let may_be_undone = newest.is_empty() || newest == from;
     !to.is_empty() && to != from && may_be_undone && (running.is_empty() || running == from)
+}
+
+/// Why a wish about a version that does not run yet is a fault. It would be obeyed at some later time, when that version runs.
+fn too_early(name: &str, undo: Option<&Value>, entry: &Value) -> Option<String> {
+    let (from, to) = (of(undo?, "/from"), of(undo?, "/to"));
+    let candidate = of(entry, "/next/digest");
+    let asks = !from.is_empty() && from == candidate && !to.is_empty() && to != from;
+    let state = of(entry, "/next/state");
+    let first = match &*state {
+        "rolling-out" => format!("abort the rollout first: oarlock rollout abort {name}"),
+        "awaiting-confirmation" if entry.get("rollout").is_some() => {
+            format!("abort the rollout first: oarlock rollout abort {name}")
+        }
+        "awaiting-confirmation" | "awaiting-grant" => "put the source of before in its place first".to_owned(),
+        _ => return None,
+    };
+    asks.then(|| format!("spec.undo is about a version that does not run yet: {first}"))
 }
 
 /// None: the plugin is as the object wants it, or does not run yet.
@@ -166,5 +188,24 @@ mod tests {
         let compiling =
             json!({"state": "active", "digest": "sha256:a", "next": {"digest": "sha256:b", "state": "syncing"}});
         assert_eq!(wish(Some(&undo), &compiling), None);
+    }
+
+    #[test]
+    fn a_wish_about_a_version_that_does_not_run_yet_is_a_fault() {
+        let undo = json!({"from": "sha256:b", "to": "sha256:0"});
+        let entry = |state: &str| {
+            json!({"state": "active", "digest": "sha256:a", "rollout": {"phase": "canary"},
+                "next": {"digest": "sha256:b", "state": state}})
+        };
+        for state in ["rolling-out", "awaiting-confirmation"] {
+            let fault = too_early("p", Some(&undo), &entry(state)).unwrap();
+            assert!(fault.ends_with("abort the rollout first: oarlock rollout abort p"), "{fault}");
+        }
+        for state in ["failed", "syncing"] {
+            assert_eq!(too_early("p", Some(&undo), &entry(state)), None, "{state}");
+        }
+        let itself = json!({"from": "sha256:b", "to": "sha256:b"});
+        assert_eq!(too_early("p", Some(&itself), &entry("rolling-out")), None, "it asks for nothing");
+        assert_eq!(too_early("p", None, &entry("rolling-out")), None);
     }
 }
