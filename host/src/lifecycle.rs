@@ -27,7 +27,7 @@ mod swapper;
 mod undo;
 mod view;
 
-pub use actions::Action;
+pub use actions::{Action, WaitingVersion};
 pub use handle::Handle;
 pub use host_events::ObjectEvents;
 pub use object_versions::{ObjectVersion, ObjectVersions};

@@ -1,7 +1,7 @@
 //! `spec.undo`: while the source of a plugin has one version, every host runs another one, which ran before.
 
 use super::Live;
-use crate::lifecycle::{Action, GoBack, Handle, UNDONE};
+use crate::lifecycle::{Action, GoBack, Handle, UNDONE, WaitingVersion};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,8 +18,8 @@ const RUNS: [&str; 3] = ["active", "paused", "quarantined"];
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Wish {
     GoBack(GoBack),
-    /// The version of the source may run again.
-    Return,
+    /// The version of the source, with this digest, may run again.
+    Return(String),
 }
 
 /// The attempts to obey, by plugin.
@@ -62,7 +62,10 @@ impl Undoing {
             tokio::spawn(async move {
                 let action = match wish {
                     Wish::GoBack(to) => Action::GoBack(name.clone(), to),
-                    Wish::Return => Action::Confirm(name.clone()),
+                    Wish::Return(digest) => {
+                        let version = WaitingVersion { plugin: name.clone(), digest, config: None };
+                        Action::About(version, Box::new(Action::Confirm(name.clone())))
+                    }
                 };
                 let done = lifecycle.act(action).await;
                 let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -144,7 +147,7 @@ fn wish(undo: Option<&Value>, entry: &Value) -> Option<Wish> {
             .then_some(Wish::GoBack(GoBack::Digest { digest, reference }));
     }
     let by_object = format!("rolled back: {UNDONE} with spec.undo");
-    of(entry, "/next/reason").starts_with(&by_object).then_some(Wish::Return)
+    of(entry, "/next/reason").starts_with(&by_object).then_some(Wish::Return(candidate))
 }
 
 #[cfg(test)]
@@ -182,7 +185,7 @@ mod tests {
         };
         let by_object = undone("a person went back with spec.undo of its Plugin object");
         assert_eq!(wish(Some(&undo), &by_object), None, "it is done");
-        assert_eq!(wish(None, &by_object), Some(Wish::Return));
+        assert_eq!(wish(None, &by_object), Some(Wish::Return("sha256:b".to_owned())));
         assert_eq!(wish(None, &undone("a person went back")), None, "that was a person at the host");
         assert_eq!(wish(None, &undone("it traps")), None);
         let compiling =
