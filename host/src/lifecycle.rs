@@ -27,7 +27,7 @@ mod swapper;
 mod undo;
 mod view;
 
-pub use actions::Action;
+pub use actions::{Action, WaitingVersion};
 pub use handle::Handle;
 pub use host_events::ObjectEvents;
 pub use object_versions::{ObjectVersion, ObjectVersions};
@@ -320,7 +320,9 @@ impl Lifecycle {
         let mut came = false;
         for (name, found) in snapshot.files {
             let known = lock(&self.registry).files.get(&name).map(|file| file.latest().clone());
-            if known.as_ref() != Some(&found) {
+            if known.as_ref().is_some_and(|known| known.differs_in_source_only(&found)) {
+                lock(&self.registry).set_latest(&name, found);
+            } else if known.as_ref() != Some(&found) {
                 came |= known.is_none() && looked;
                 self.loader.load_now_or_next(name, found);
             }

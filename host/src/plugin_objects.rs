@@ -3,28 +3,31 @@
 //! The host makes an object for each plugin that has none, and writes the status of all. It obeys `spec.paused` and `spec.approve`, and runs
 //! the plugins that people declare. Of several hosts each one obeys, and the one that leads a plugin writes.
 
+mod changes;
 mod declared;
 mod entries;
 mod finalizers;
+mod leaders;
+mod observed;
 mod ownership;
 mod revisions;
 mod status;
 mod undo;
 mod wishes;
 
-use crate::api::{GroupVersionKind, ObjectKey};
+use crate::api::GroupVersionKind;
 use crate::apply::events::{Event, Regarding};
 use crate::apply::{WriteError, WriteIdentity};
 use crate::controller::Shared;
 use crate::informer::{Handler, ListOptions, Object, Subscription, WatchSpec};
-use crate::lease::{self, LeaderElection};
+use crate::lease::LeaderElection;
 use crate::lifecycle::{Handle, ObjectEvents, ObjectVersions};
 use crate::oci::Puller;
-use crate::plugin::directory::{self, Declarations};
+use crate::plugin::directory::{Declarations, Declared, Fate};
 use declared::Asked;
-use entries::{entries, source};
+use entries::entries;
 use finalizers::Restored;
-use ownership::{Owner, is_ours};
+use ownership::is_ours;
 use revisions::good_version;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -47,9 +50,6 @@ const TRY_AGAIN: Duration = Duration::from_secs(2);
 
 /// Time without the plugin after which its object is removed.
 const GONE: Duration = Duration::from_secs(10);
-
-/// Age of a Lease that no host renews any more.
-const ABANDONED_SECONDS: i64 = 60;
 
 /// Marks objects that the host made, and therefore removes.
 const MADE: (&str, &str) = ("app.kubernetes.io/managed-by", "oarlock");
@@ -82,7 +82,10 @@ pub struct PluginObjects {
     approved: BTreeMap<String, wishes::Answered>,
     sources: DeclaredSources,
     asked: Asked,
+    /// What became of the declarations that the plugin directory saw last.
+    fates: BTreeMap<String, (Declared, Fate)>,
     undoing: undo::Undoing,
+    leaders: leaders::Leaders,
     /// The faults in the log.
     told: BTreeMap<String, String>,
 }
@@ -157,7 +160,9 @@ impl PluginObjects {
             approved: BTreeMap::new(),
             sources,
             asked: Asked::default(),
+            fates: BTreeMap::new(),
             undoing: undo::Undoing::default(),
+            leaders: leaders::Leaders::default(),
             told: BTreeMap::new(),
         }
     }
@@ -177,26 +182,33 @@ impl PluginObjects {
                 continue;
             }
             let live = self.live();
+            self.read(&live);
+            let mut observed = self.observed(&live);
             let mut entries = entries(&self.lifecycle.describe());
             let versions = live.iter().filter_map(|(name, live)| Some((name.clone(), good_version(&live.json)?)));
             self.sources.versions.set_once(versions.collect());
-            self.pause(&live, &entries);
-            self.declare(&live);
+            if self.pause(&live, &entries) {
+                entries = entries::entries(&self.lifecycle.describe());
+            }
+            self.declare();
             self.record(&live);
             if let Some(known) = known.take() {
                 known();
             }
             self.undoing.obey(&live, &entries, &self.lifecycle);
+            observed.retain(|name| !self.undoing.is_under_way(name));
+            self.add_pulls(&mut entries);
             self.add_faults(&mut entries, &live);
             self.restore_finalizers(&live).await;
             self.add_finalizers(&mut entries, &live);
             self.reconcile(&live, &mut entries).await;
             self.objects.retain(|name, _| entries.contains_key(name));
+            self.leaders.retain(|name| entries.contains_key(name));
             self.gone.retain(|name, _| live.contains_key(name) && !entries.contains_key(name));
             self.approve(&live, &entries).await;
             self.follow_aborts(&live, &entries).await;
             for (name, entry) in &entries {
-                self.keep(name, entry, live.get(name)).await;
+                self.keep(name, entry, live.get(name), observed.contains(name)).await;
             }
             for (name, live) in live.iter().filter(|(name, _)| !entries.contains_key(*name)) {
                 self.remove(name, live).await;
@@ -219,11 +231,16 @@ impl PluginObjects {
         }
     }
 
-    /// Tells the lifecycle and the puller which plugins people declare.
-    fn declare(&mut self, live: &BTreeMap<String, Live>) {
+    /// Reads which plugins people declare, and what became of that.
+    fn read(&mut self, live: &BTreeMap<String, Live>) {
         let objects = live.iter().filter(|(_, live)| declared::declares(&live.json));
         let objects = objects.map(|(name, live)| (name.clone(), live.json.clone())).collect();
         self.asked = Asked::of(&objects, &self.asked.plugins, &self.sources.fixed);
+        self.fates = self.sources.declarations.fates();
+    }
+
+    /// Tells the lifecycle and the puller which plugins people declare.
+    fn declare(&self) {
         if let Some(puller) = &self.sources.puller {
             puller.want(self.asked.wanted());
         }
@@ -233,7 +250,10 @@ impl PluginObjects {
     /// Adds the faults of objects to the entries of their plugins, or makes such entries, and logs each once.
     fn add_faults(&mut self, entries: &mut BTreeMap<String, Value>, live: &BTreeMap<String, Live>) {
         let mut faults = self.undoing.faults();
-        faults.extend(self.sources.declarations.faults());
+        faults.extend(self.fates.iter().filter_map(|(name, (_, fate))| match fate {
+            Fate::Fault(fault) => Some((name.clone(), fault.clone())),
+            _ => None,
+        }));
         faults.extend(self.asked.faults.clone());
         faults.retain(|name, _| live.contains_key(name));
         for (name, fault) in faults.iter().filter(|(name, fault)| self.told.get(*name) != Some(fault)) {
@@ -253,7 +273,9 @@ impl PluginObjects {
     }
 
     /// Writes the object and its status where they differ from the plugin.
-    async fn keep(&mut self, name: &str, entry: &Value, live: Option<&Live>) {
+    ///
+    /// * `observed` - whether the entry is about the object as it is now.
+    async fn keep(&mut self, name: &str, entry: &Value, live: Option<&Live>, observed: bool) {
         let written = self.objects.entry(name.to_owned()).or_default();
         let now = Instant::now();
         let version = live.map(|live| live.object.resource_version().to_owned());
@@ -262,22 +284,33 @@ impl PluginObjects {
             return;
         }
         let controller = self.lifecycle.controller(name);
+        let runs_here = controller.is_some();
         let Some(guard) = controller.map_or_else(|| self.election.guard(), |controller| controller.guard()) else {
             return;
         };
-        if let Some(document) = self.wanted(name, entry, live).await {
-            let done = self.shared.writer.host_objects().apply(&guard, &document).await;
-            self.note(name, done.map(drop), version, now);
+        if !runs_here && self.leaders.another_leads(name) {
+            return;
+        }
+        if let Some(change) = self.change(name, entry, live).await {
+            if !runs_here && self.leave_to_leader(name).await {
+                return;
+            }
+            let done = self.write(name, &guard, change).await;
+            self.note(name, done, version, now);
             return;
         }
         let Some(live) = live else { return };
         let written = self.objects.entry(name.to_owned()).or_default();
         let status = live.json.get("status").cloned().unwrap_or_default();
-        let generation = live.object.generation();
+        let before = status.get("observedGeneration").and_then(Value::as_i64);
+        let generation = if observed { live.object.generation() } else { before };
         let time = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let wanted = status::wanted(entry, &self.host, &status, generation, &time);
         let recent = written.at.is_some_and(|at| at.elapsed() < COUNTS);
         if wanted == status || (recent && !status::differs(&wanted, &status)) {
+            return;
+        }
+        if !runs_here && self.leave_to_leader(name).await {
             return;
         }
         let document = json!({"apiVersion": kind().api_version(), "kind": "Plugin",
@@ -286,86 +319,9 @@ impl PluginObjects {
         self.note(name, done.map(drop), version, now);
     }
 
-    /// What to write of an object beside its status, if anything: its source in an object of the host. An object of a person is left alone.
-    async fn wanted(&mut self, name: &str, entry: &Value, live: Option<&Live>) -> Option<Value> {
-        let source = source(entry);
-        let spec = source.as_ref().map_or_else(|| json!({}), |source| json!({"source": source}));
-        let ours = json!({"apiVersion": kind().api_version(), "kind": "Plugin",
-            "metadata": {"name": name, "namespace": self.namespace, "labels": {MADE.0: MADE.1}}, "spec": spec});
-        let Some(live) = live else {
-            // A plugin whose object a person has just removed is about to end.
-            let file = entry.get("file").and_then(Value::as_str);
-            let of_directory = file.is_some_and(|file| directory::plugin_of(file).is_none());
-            return (of_directory || entry["state"] == "retired").then_some(ours);
-        };
-        if !is_ours(&live.json) {
-            return None;
-        }
-        let differs = live.json.pointer("/spec/source") != source.as_ref();
-        let written = self.objects.entry(name.to_owned()).or_default();
-        if !differs
-            && (live.json.pointer("/spec/grant").is_none()
-                || written.ours.as_deref() == Some(live.object.resource_version()))
-        {
-            return None;
-        }
-        // The cache does not have the owners of fields.
-        match self.shared.writer.host_objects().read(&kind(), live.object.key()).await {
-            Ok(Some(found)) => match ownership::owner(&found) {
-                Owner::Host => {
-                    written.ours = Some(live.object.resource_version().to_owned());
-                    differs.then_some(ours)
-                }
-                Owner::Person { keeps_source } => {
-                    tracing::info!(
-                        plugin = name,
-                        "a person says what this plugin is: its Plugin object is no longer the host's"
-                    );
-                    Some(ownership::given_away(name, &self.namespace, &found, keeps_source))
-                }
-            },
-            Ok(None) | Err(_) => None,
-        }
-    }
-
     /// * `over` - the resourceVersion before the write.
     fn note(&mut self, name: &str, done: Result<(), WriteError>, over: Option<String>, now: Instant) {
         self.objects.entry(name.to_owned()).or_default().note(name, done, over, now);
-    }
-
-    /// Removes an object that the host made and whose plugin is gone, on this host and on all others.
-    async fn remove(&mut self, name: &str, live: &Live) {
-        let (object, ours) = (&live.object, is_ours(&live.json));
-        let since = *self.gone.entry(name.to_owned()).or_insert_with(Instant::now);
-        let Some(guard) = self.election.guard().filter(|_| ours && since.elapsed() >= GONE) else { return };
-        if self.lifecycle.may_come(name) || self.has_unknown_finalizers(name, &live.json) {
-            return;
-        }
-        self.gone.remove(name);
-        if self.is_led_elsewhere(name).await {
-            return;
-        }
-        let deleted = self.shared.writer.host_objects().delete(&guard, &kind(), object.key(), object.uid()).await;
-        if let Err(error) = deleted {
-            tracing::warn!(plugin = name, %error, "the Plugin object of a removed plugin stays");
-        }
-    }
-
-    /// Whether another host runs the plugin. True as well if that is unknown.
-    async fn is_led_elsewhere(&self, name: &str) -> bool {
-        let Some(namespace) = self.shared.leases.namespace() else { return false };
-        let lease = GroupVersionKind::new("coordination.k8s.io", "v1", "Lease");
-        let key = ObjectKey::new(namespace, lease::name_of(name));
-        match self.shared.writer.host_objects().read(&lease, &key).await {
-            Ok(None) => false,
-            Ok(Some(lease)) => {
-                let text = |pointer: &str| lease.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-                let renewed = text("/spec/renewTime").parse::<jiff::Timestamp>();
-                let age = renewed.map(|renewed| jiff::Timestamp::now().as_second() - renewed.as_second());
-                !text("/spec/holderIdentity").is_empty() && age.is_ok_and(|age| age < ABANDONED_SECONDS)
-            }
-            Err(_) => true,
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Plugin objects with several hosts: one writes, all obey.
 
-use super::replica::{Replica, holder};
+use super::replica::{HOME, Replica, holder};
 use super::{object, options, path, seen};
 use anyhow::{Context, Result, ensure};
 use oarlock_tests::harness::{
@@ -153,6 +153,48 @@ async fn an_undo_of_an_object_takes_every_host_back_and_its_end_brings_the_versi
         run("1").await?;
         undo(&["--cancel"]).await?;
         run("2").await
+    })
+    .await
+}
+
+/// A host that cannot run a plugin leaves the status to the host that runs it, also if it has the host's own Lease.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_without_the_file_does_not_write_the_status_of_a_plugin_that_another_host_leads() -> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        world.cluster.apply_crd(&repository_root().join("deploy/crds/plugins.yaml")).await?;
+        let mut without = Replica::new(&world, "a").await?;
+        without.start(&["--plugin-objects", &world.namespace]).await?;
+        let own = format!("/apis/coordination.k8s.io/v1/namespaces/{HOME}/leases/oarlock");
+        eventually(SOON, "the host's own Lease", || async {
+            let lease = world.cluster.get(&own).await?.context("no Lease")?;
+            ensure!(text(&lease, "/spec/holderIdentity").starts_with("a_"), "{lease:#}");
+            Ok(())
+        })
+        .await?;
+        let mut leader = Replica::new(&world, "b").await?;
+        leader.plugins.place("code.wasm", &misfit_version("1", "")?)?;
+        leader.start(&["--plugin-objects", &world.namespace]).await?;
+        let plugin = format!("/apis/oarlock.dev/v1alpha1/namespaces/{}/plugins/misfit", world.namespace);
+        let verbs = ["get", "list", "watch", "create", "patch", "delete"];
+        let permissions = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs}]);
+        let declared = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "Plugin",
+            "metadata": {"name": "misfit", "namespace": world.namespace},
+            "spec": {"source": {"file": "code.wasm"}, "grant": {"permissions": permissions}}});
+        world.cluster.apply(&plugin, "a-person", &declared).await?;
+        object(&world, "one").await?;
+        seen(&world, "one", "first").await?;
+        let of_leader = || async {
+            let object = world.cluster.get(&plugin).await?.context("no object")?;
+            let is = text(&object, "/status/state") == "active" && text(&object, "/status/host").starts_with("b_");
+            ensure!(is, "{object:#}");
+            Ok(())
+        };
+        eventually(2 * SOON, "the status of the host that leads", of_leader).await?;
+        let writes = || without.acts().into_iter().filter(|act| act.path.contains("/plugins/misfit")).count();
+        let before = writes();
+        steady(Duration::from_secs(3), "the status of the host that leads", of_leader).await?;
+        ensure!(writes() == before, "{before} writes became {}", writes());
+        Ok(())
     })
     .await
 }

@@ -261,3 +261,25 @@ async fn the_host_gives_its_object_to_the_person_who_writes_its_source_or_grant(
     })
     .await
 }
+
+/// An object that was copied with the label of the host is that of the person who copied it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_of_the_object_of_the_host_is_never_deleted() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        definition(&world).await?;
+        world.plugins.file("misfit.wasm", &misfit_version("one", "")?)?;
+        start(&world).await?;
+        let mut copy = shows(&world, "misfit", "the object of the host", |_| true).await?;
+        copy["metadata"] = json!({"name": "copy", "namespace": world.namespace, "labels": copy["metadata"]["labels"]});
+        copy["spec"] = json!({"source": {"file": "later.wasm"}, "grant": grant(&world)});
+        let all = format!("/apis/oarlock.dev/v1alpha1/namespaces/{}/plugins", world.namespace);
+        let made = world.cluster.create(&all, &copy).await?;
+        let fault = |object: &Value| says(object, "Degraded").contains("not in the plugin directory");
+        let taken = shows(&world, "copy", "the fault of the copy", fault).await?;
+        let kept = |field: &str| taken.pointer(field) == made.pointer(field);
+        ensure!(kept("/metadata/uid") && kept("/spec") && taken.pointer("/metadata/labels").is_none(), "{taken:#}");
+        world.plugins.file("later.wasm", &misfit_version("two", "")?)?;
+        shows(&world, "copy", "the plugin of the copy", runs("two")).await.map(drop)
+    })
+    .await
+}

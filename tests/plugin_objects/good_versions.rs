@@ -1,12 +1,12 @@
 //! The good version of a plugin survives the end of all hosts with their caches: the object knows it, and the registry has it.
 
 use super::declared::{apply, grant};
-use super::{definition, shows};
+use super::{definition, shows, wish};
 use crate::hot_swap::{object, seen, set};
 use crate::oci;
 use crate::plan::ALONE;
 use anyhow::{Result, ensure};
-use oarlock_tests::harness::{Registry, World, misfit_version, text, with_world};
+use oarlock_tests::harness::{Registry, World, misfit_version, oarlock, text, with_world};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -76,7 +76,23 @@ async fn the_good_version_survives_the_end_of_all_hosts_and_their_caches() -> Re
         let canary = |object: &Value| {
             text(object, "/status/version") == "one" && text(object, "/status/rollout/version") == "three"
         };
-        shows(&world, "misfit", "the rollout of version three", canary).await.map(drop)
+        let object = shows(&world, "misfit", "the rollout of version three", canary).await?;
+
+        // There is nothing to undo before the version runs.
+        let from = text(&object, "/status/candidate/digest");
+        wish(&world, "misfit", &json!({"undo": {"from": from, "to": format!("sha256:{}", "0".repeat(64))}})).await?;
+        let fault = |object: &Value| {
+            let all = object.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten();
+            all.filter(|one| one["reason"] == "InvalidObject")
+                .any(|one| text(one, "/message").contains("rollout abort"))
+        };
+        shows(&world, "misfit", "why it is not obeyed", fault).await?;
+        let (target, kubeconfig) =
+            (format!("{}/misfit", world.namespace), world.cluster.kubeconfig().display().to_string());
+        let undo = oarlock(&["rollout", "undo", "Plugin", &target, "--kubeconfig", &kubeconfig]).await?;
+        let said = String::from_utf8_lossy(&undo.stderr).into_owned();
+        ensure!(!undo.status.success() && said.contains("oarlock rollout abort misfit"), "{said}");
+        Ok(())
     })
     .await
 }

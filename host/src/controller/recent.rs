@@ -192,10 +192,9 @@ mod tests {
     #[test]
     fn the_newest_reconcile_of_an_object_is_its_own() {
         let recent = RecentReconciles::default();
-        for (second, (name, error)) in
-            [("x", Some("first")), ("y", None), ("x", Some("second")), ("z", None)].into_iter().enumerate()
+        for (second, name, error) in [(0, "x", Some("first")), (1, "y", None), (2, "x", Some("second")), (3, "z", None)]
         {
-            recent.add(ended(name, i64::try_from(second).unwrap(), error));
+            recent.add(ended(name, second, error));
         }
         let (x, y, none) = (key("x"), key("y"), key("none"));
         let newest = recent.newest(&BTreeSet::from([&x, &y, &none]));

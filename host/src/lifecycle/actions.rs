@@ -11,9 +11,33 @@ use crate::grants::Grants;
 use std::sync::{Arc, Mutex};
 use tokio::sync::oneshot;
 
+/// A version of a plugin that does not run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitingVersion {
+    /// The plugin.
+    pub plugin: String,
+    /// `sha256:…`, of its code.
+    pub digest: String,
+    /// Of its configuration. None: any.
+    pub config: Option<String>,
+}
+
+impl WaitingVersion {
+    fn is_there(&self, registry: &Registry) -> bool {
+        let wanted = self.digest.strip_prefix("sha256:").unwrap_or(&self.digest);
+        let waiting = registry.files.values().filter(|file| !matches!(file.file_state, FileState::Runs(_)));
+        waiting.filter_map(|file| file.file_state.candidate()).any(|candidate| {
+            let (digest, config) = candidate.published();
+            candidate.name() == self.plugin && digest == wanted && self.config.as_ref().is_none_or(|of| *of == config)
+        })
+    }
+}
+
 /// An action on a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
+    /// An action about one version: none, if another version has taken its place meanwhile.
+    About(WaitingVersion, Box<Self>),
     /// Run the version that waits for confirmation because it drops features, or that was rolled back, or end the conversions of a plugin that was removed.
     Confirm(String),
     /// Let a rollout go on after its plan; with the id of the plan that the person saw.
@@ -44,6 +68,14 @@ impl Lifecycle {
     /// Carries out an action, or begins to.
     pub(super) fn act(&mut self, action: Action, answer: oneshot::Sender<Result<String, String>>) {
         match action {
+            Action::About(version, action) => {
+                let is_there = version.is_there(&lock(&self.registry));
+                if is_there {
+                    return self.act(*action, answer);
+                }
+                let WaitingVersion { plugin, digest, .. } = version;
+                let _ = answer.send(Err(format!("version {digest} of plugin {plugin} does not wait any more")));
+            }
             Action::Confirm(name) if lock(&self.registry).ended_converters.contains_key(&name) => {
                 let _ = answer.send(super::conversions::confirm_end(&mut lock(&self.registry), &name));
             }

@@ -7,6 +7,7 @@ use super::{DRAIN, Message, lock, view};
 use crate::api::GroupVersionKind;
 use crate::controller::{Controller, Converter};
 use crate::oci::PullStatuses;
+use crate::plugin::directory::{Declared, key_of};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -74,6 +75,19 @@ impl Handle {
     /// Records the definitions that this host converts for, with the number of their objects.
     pub fn set_converted(&self, converted: BTreeMap<String, usize>) {
         lock(&self.registry).converted = converted;
+    }
+
+    /// Whether the newest content that the host began to load of a declared plugin is that of this declaration.
+    ///
+    /// * `declared` - None: no object declares the plugin.
+    #[must_use]
+    pub fn has_taken(&self, plugin: &str, declared: Option<&Declared>) -> bool {
+        let registry = lock(&self.registry);
+        let taken = registry.files.get(&key_of(plugin)).and_then(|file| file.found.candidate.declared.as_ref());
+        match (taken, declared) {
+            (Some(taken), Some(declared)) => taken.source == declared.source && taken.grant == declared.grant,
+            (taken, declared) => taken.is_none() && declared.is_none(),
+        }
     }
 
     /// Whether a plugin that does not run may be about to: a file is compiling, or its first version waits for its watches. Also while it is

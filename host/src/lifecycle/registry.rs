@@ -315,6 +315,13 @@ impl Registry {
         self.files.entry(name.to_owned()).or_insert(fresh)
     }
 
+    /// Notes another source of the content that is there already.
+    pub(super) fn set_latest(&mut self, name: &str, found: Found) {
+        if let Some(file) = self.files.get_mut(name) {
+            *file.next.as_mut().unwrap_or(&mut file.found) = found;
+        }
+    }
+
     pub(super) fn set_file_state(&mut self, name: &str, file_state: FileState) {
         if let Some(file) = self.files.get_mut(name) {
             file.file_state = file_state;

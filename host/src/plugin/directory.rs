@@ -11,7 +11,7 @@ mod stamp;
 mod tests;
 mod watch;
 
-pub use declared::{Declarations, Declared, DeclaredSource, InlineGrant, key_of, plugin_of};
+pub use declared::{Declarations, Declared, DeclaredSource, Fate, InlineGrant, key_of, plugin_of};
 pub use sources::Sources;
 pub use stamp::Stamp;
 
@@ -64,6 +64,18 @@ pub struct Found {
     pub grant: Option<Stamp>,
 }
 
+impl Found {
+    /// Whether another source has the same code and grant: another tag of one version, for example.
+    #[must_use]
+    pub fn differs_in_source_only(&self, other: &Self) -> bool {
+        let mut same = self.clone();
+        if let (Some(declared), Some(of)) = (&mut same.candidate.declared, &other.candidate.declared) {
+            declared.source.clone_from(&of.source);
+        }
+        self != other && same == *other
+    }
+}
+
 /// A file that may contain a plugin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
@@ -82,6 +94,8 @@ pub struct Candidate {
 pub struct DeclaredPlugin {
     /// The plugin's name, whatever its manifest says.
     pub plugin: String,
+    /// Where the code comes from: the source of before while that of the object is pulled.
+    pub source: DeclaredSource,
     /// The grant. None: the plugin waits for one.
     pub grant: Option<Arc<InlineGrant>>,
 }

@@ -16,6 +16,9 @@ const ROLLOUT: [&str; 7] = ["phase", "percent", "version", "digest", "plan", "co
 /// The field of an entry with the fault of the object itself.
 pub(super) const FAULT: &str = "objectFault";
 
+/// The field of an entry with the reference of its object, while it is pulled and the version of before runs.
+pub(super) const PULLS: &str = "objectPulls";
+
 /// The field of an entry, and of the status, with the kinds whose objects may have the finalizer of the plugin.
 pub(super) const FINALIZERS: &str = "finalizerKinds";
 
@@ -36,7 +39,7 @@ struct Condition {
 /// * `entry` - of `/plugins`.
 /// * `host` - the name of this host.
 /// * `live` - the status in the cluster: it has the earlier revisions, and the times of the conditions.
-/// * `generation` - of the object.
+/// * `generation` - of the object when it said what the entry is about.
 /// * `now` - RFC 3339.
 pub(super) fn wanted(entry: &Value, host: &str, live: &Value, generation: Option<i64>, now: &str) -> Value {
     let text = |pointer: &str| entry.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty());
@@ -136,14 +139,20 @@ fn conditions(entry: &Value) -> Vec<Condition> {
     let newest_fails = newest(&["failed"]).is_some() || degraded.reason == "InvalidObject";
     let stalled = newest_fails.then(|| Condition { kind: "Stalled", ..degraded.clone() });
     // Not while it is rolled out or waits for a person: that may take days.
-    let reconciling = of("Reconciling", newest(&["compiling", "syncing"]), ("", ""));
+    let mut reconciling = of("Reconciling", newest(&["compiling", "syncing"]), ("", ""));
+    let mut progressing = of(
+        "Progressing",
+        newest(&["compiling", "syncing", "rolling-out", "draining"]),
+        ("Complete", "no version is on its way"),
+    );
+    let pulls = text(&format!("/{PULLS}"));
+    for condition in [&mut reconciling, &mut progressing].into_iter().filter(|one| !pulls.is_empty() && !one.status) {
+        let (reason, message) = ("Pulling".to_owned(), short(&format!("{pulls} is being pulled")));
+        *condition = Condition { kind: condition.kind, status: true, reason, message };
+    }
     let standard = [
         ready,
-        of(
-            "Progressing",
-            newest(&["compiling", "syncing", "rolling-out", "draining"]),
-            ("Complete", "no version is on its way"),
-        ),
+        progressing,
         degraded,
         of(
             "AwaitingApproval",
@@ -268,6 +277,10 @@ mod tests {
         assert_eq!(kinds(&status("compiling", "")), ["Ready", "Progressing", "Reconciling"]);
         assert_eq!(kinds(&status("rolling-out", "")), ["Ready", "Progressing"]);
         assert_eq!(condition(&status("failed", ""), "Stalled")["message"], "version 2 cannot run: no manifest");
+        let entry = json!({"state": "active", "version": "1", "digest": "sha256:a", PULLS: "oci://r.example/p:2"});
+        let pulls = wanted(&entry, "h", &Value::Null, Some(2), "now");
+        assert_eq!(kinds(&pulls), ["Ready", "Progressing", "Reconciling"]);
+        assert_eq!(condition(&pulls, "Reconciling")["message"], "oci://r.example/p:2 is being pulled");
     }
 
     #[test]

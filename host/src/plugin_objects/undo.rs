@@ -1,7 +1,7 @@
 //! `spec.undo`: while the source of a plugin has one version, every host runs another one, which ran before.
 
 use super::Live;
-use crate::lifecycle::{Action, GoBack, Handle, UNDONE};
+use crate::lifecycle::{Action, GoBack, Handle, UNDONE, WaitingVersion};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,8 +18,8 @@ const RUNS: [&str; 3] = ["active", "paused", "quarantined"];
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Wish {
     GoBack(GoBack),
-    /// The version of the source may run again.
-    Return,
+    /// The version of the source, with this digest, may run again.
+    Return(String),
 }
 
 /// The attempts to obey, by plugin.
@@ -40,6 +40,11 @@ impl Undoing {
         self.began.retain(|name, _| entries.contains_key(name));
         for (name, entry) in entries {
             let undo = live.get(name).and_then(|live| live.json.pointer("/spec/undo"));
+            if let Some(fault) = too_early(name, undo, entry) {
+                self.began.remove(name);
+                self.failed().insert(name.clone(), fault);
+                continue;
+            }
             let Some(wish) = wish(undo, entry) else {
                 self.began.remove(name);
                 self.failed().remove(name);
@@ -48,12 +53,19 @@ impl Undoing {
             if self.began.get(name).is_some_and(|(before, at)| *before == wish && at.elapsed() < AGAIN) {
                 continue;
             }
-            self.began.insert(name.clone(), (wish.clone(), Instant::now()));
+            if self.began.insert(name.clone(), (wish.clone(), Instant::now())).is_none_or(|(before, _)| before != wish)
+            {
+                // Why another wish could not be obeyed says nothing about this one.
+                self.failed().remove(name);
+            }
             let (lifecycle, name, failed) = (lifecycle.clone(), name.clone(), Arc::clone(&self.failed));
             tokio::spawn(async move {
                 let action = match wish {
                     Wish::GoBack(to) => Action::GoBack(name.clone(), to),
-                    Wish::Return => Action::Confirm(name.clone()),
+                    Wish::Return(digest) => {
+                        let version = WaitingVersion { plugin: name.clone(), digest, config: None };
+                        Action::About(version, Box::new(Action::Confirm(name.clone())))
+                    }
                 };
                 let done = lifecycle.act(action).await;
                 let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,6 +78,11 @@ impl Undoing {
                 }
             });
         }
+    }
+
+    /// Whether this host obeys just now, with an open end.
+    pub(super) fn is_under_way(&self, name: &str) -> bool {
+        self.began.contains_key(name) && !self.failed().contains_key(name)
     }
 
     /// Why this host does not obey, by plugin.
@@ -94,6 +111,23 @@ pub(super) fn is_pending(undo: &Value, entry: Option<&Value>) -> bool {
     !to.is_empty() && to != from && may_be_undone && (running.is_empty() || running == from)
 }
 
+/// Why a wish about a version that does not run yet is a fault. It would be obeyed at some later time, when that version runs.
+fn too_early(name: &str, undo: Option<&Value>, entry: &Value) -> Option<String> {
+    let (from, to) = (of(undo?, "/from"), of(undo?, "/to"));
+    let candidate = of(entry, "/next/digest");
+    let asks = !from.is_empty() && from == candidate && !to.is_empty() && to != from;
+    let state = of(entry, "/next/state");
+    let first = match &*state {
+        "rolling-out" => format!("abort the rollout first: oarlock rollout abort {name}"),
+        "awaiting-confirmation" if entry.get("rollout").is_some() => {
+            format!("abort the rollout first: oarlock rollout abort {name}")
+        }
+        "awaiting-confirmation" | "awaiting-grant" => "put the source of before in its place first".to_owned(),
+        _ => return None,
+    };
+    asks.then(|| format!("spec.undo is about a version that does not run yet: {first}"))
+}
+
 /// None: the plugin is as the object wants it, or does not run yet.
 fn wish(undo: Option<&Value>, entry: &Value) -> Option<Wish> {
     if !RUNS.contains(&of(entry, "/state").as_str()) {
@@ -113,7 +147,7 @@ fn wish(undo: Option<&Value>, entry: &Value) -> Option<Wish> {
             .then_some(Wish::GoBack(GoBack::Digest { digest, reference }));
     }
     let by_object = format!("rolled back: {UNDONE} with spec.undo");
-    of(entry, "/next/reason").starts_with(&by_object).then_some(Wish::Return)
+    of(entry, "/next/reason").starts_with(&by_object).then_some(Wish::Return(candidate))
 }
 
 #[cfg(test)]
@@ -151,11 +185,30 @@ mod tests {
         };
         let by_object = undone("a person went back with spec.undo of its Plugin object");
         assert_eq!(wish(Some(&undo), &by_object), None, "it is done");
-        assert_eq!(wish(None, &by_object), Some(Wish::Return));
+        assert_eq!(wish(None, &by_object), Some(Wish::Return("sha256:b".to_owned())));
         assert_eq!(wish(None, &undone("a person went back")), None, "that was a person at the host");
         assert_eq!(wish(None, &undone("it traps")), None);
         let compiling =
             json!({"state": "active", "digest": "sha256:a", "next": {"digest": "sha256:b", "state": "syncing"}});
         assert_eq!(wish(Some(&undo), &compiling), None);
+    }
+
+    #[test]
+    fn a_wish_about_a_version_that_does_not_run_yet_is_a_fault() {
+        let undo = json!({"from": "sha256:b", "to": "sha256:0"});
+        let entry = |state: &str| {
+            json!({"state": "active", "digest": "sha256:a", "rollout": {"phase": "canary"},
+                "next": {"digest": "sha256:b", "state": state}})
+        };
+        for state in ["rolling-out", "awaiting-confirmation"] {
+            let fault = too_early("p", Some(&undo), &entry(state)).unwrap();
+            assert!(fault.ends_with("abort the rollout first: oarlock rollout abort p"), "{fault}");
+        }
+        for state in ["failed", "syncing"] {
+            assert_eq!(too_early("p", Some(&undo), &entry(state)), None, "{state}");
+        }
+        let itself = json!({"from": "sha256:b", "to": "sha256:b"});
+        assert_eq!(too_early("p", Some(&itself), &entry("rolling-out")), None, "it asks for nothing");
+        assert_eq!(too_early("p", None, &entry("rolling-out")), None);
     }
 }

@@ -3,7 +3,7 @@
 use super::entries::{aborted_elsewhere, needs_plan, waiting_for_confirmation};
 use super::{Live, PluginObjects, status, undo};
 use crate::controller::RECONCILE_AT;
-use crate::lifecycle::Action;
+use crate::lifecycle::{Action, WaitingVersion};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -63,8 +63,8 @@ impl PluginObjects {
         }
     }
 
-    /// A plugin also waits until this host runs the version of `spec.undo`.
-    pub(super) fn pause(&self, live: &BTreeMap<String, Live>, entries: &BTreeMap<String, Value>) {
+    /// A plugin also waits until this host runs the version of `spec.undo`. Returns whether another plugin is paused than before.
+    pub(super) fn pause(&self, live: &BTreeMap<String, Live>, entries: &BTreeMap<String, Value>) -> bool {
         let failed = self.undoing.faults();
         let why = |name: &String, live: &Live| {
             if live.json.pointer("/spec/paused") == Some(&Value::Bool(true)) {
@@ -76,9 +76,11 @@ impl PluginObjects {
         };
         let paused: BTreeMap<String, &'static str> =
             live.iter().filter_map(|(name, live)| Some((name.clone(), why(name, live)?))).collect();
-        if self.shared.pauses.set(paused.clone()) {
+        let changed = self.shared.pauses.set(paused.clone());
+        if changed {
             tracing::info!(paused = paused.into_keys().collect::<Vec<_>>().join(", "), "paused plugins");
         }
+        changed
     }
 
     /// On a standby: aborts the rollouts that the leader aborted.
@@ -87,9 +89,12 @@ impl PluginObjects {
             let Some(candidate) = live.get(name).and_then(|live| live.json.pointer("/status/candidate")) else {
                 continue;
             };
-            if let Some(why) = aborted_elsewhere(entry, candidate)
-                && let Err(error) = self.lifecycle.act(Action::FollowAbort(name.clone(), why.to_owned())).await
-            {
+            let Some(why) = aborted_elsewhere(entry, candidate) else { continue };
+            let text = |field: &str| candidate.get(field).and_then(Value::as_str).map(str::to_owned);
+            let (digest, config) = (text("digest").unwrap_or_default(), text("config"));
+            let version = WaitingVersion { plugin: name.clone(), digest, config };
+            let abort = Action::FollowAbort(name.clone(), why.to_owned());
+            if let Err(error) = self.lifecycle.act(Action::About(version, Box::new(abort))).await {
                 tracing::warn!(plugin = name, error, "the rollout that the leader aborted goes on here");
             }
         }
@@ -113,12 +118,17 @@ impl PluginObjects {
             }
             let answered = Answered { digest: digest.to_owned(), plan: plan.clone(), at: Instant::now() };
             self.approved.insert(name.clone(), answered);
-            let done = match plan.filter(|_| entry.get("rollout").is_some()) {
-                Some(plan) => self.lifecycle.act(Action::Approve(name.clone(), Some(plan))).await,
+            let action = match plan.filter(|_| entry.get("rollout").is_some()) {
+                Some(plan) => Ok(Action::Approve(name.clone(), Some(plan))),
                 None if needs_plan(entry) => {
                     Err("the version that runs has the same digest: spec.approvePlan has to name the plan".to_owned())
                 }
-                None => self.lifecycle.act(Action::Confirm(name.clone())).await,
+                None => Ok(Action::Confirm(name.clone())),
+            };
+            let version = WaitingVersion { plugin: name.clone(), digest: digest.to_owned(), config: None };
+            let done = match action {
+                Ok(action) => self.lifecycle.act(Action::About(version, Box::new(action))).await,
+                Err(why) => Err(why),
             };
             match done {
                 Ok(said) => tracing::info!(plugin = name, digest, "approved: {said}"),

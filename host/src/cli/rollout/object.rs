@@ -30,6 +30,11 @@ impl PluginObject {
     /// Asks every host to run another version while the source has the present one.
     pub(super) async fn undo(&self, revision: Option<u64>) -> anyhow::Result<String> {
         let text = |pointer: &str| self.json.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        // The undo would take effect at some later time: when that version runs.
+        if let Some(waits) = waits(text("/status/candidate/state"), self.json.pointer("/status/rollout").is_some()) {
+            let (version, name) = (text("/status/candidate/version"), text("/metadata/name"));
+            bail!("{}: version {version} {}", self.object, waits.replace("NAME", name));
+        }
         let running = text("/status/digest");
         let all = self.revisions();
         let to = match revision {
@@ -58,5 +63,36 @@ impl PluginObject {
     pub(super) async fn cancel(&self) -> anyhow::Result<String> {
         self.object.patch("spec.undo", &json!({"spec": {"undo": null}})).await?;
         Ok(format!("{}: every host runs the version of its source", self.object))
+    }
+}
+
+/// What a version that does not run yet waits for, and what to do before an undo. None: it does not wait.
+///
+/// * `state` - of the candidate.
+/// * `rolls_out` - whether it has a rollout.
+fn waits(state: &str, rolls_out: bool) -> Option<&'static str> {
+    match state {
+        "rolling-out" => Some("is rolled out: abort the rollout first: oarlock rollout abort NAME"),
+        "awaiting-confirmation" if rolls_out => {
+            Some("waits for an approval of its rollout: abort the rollout first: oarlock rollout abort NAME")
+        }
+        "awaiting-confirmation" | "awaiting-grant" => {
+            Some("waits for an approval: put the source of before in its place first")
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_undo_is_for_a_version_that_runs_or_was_rolled_back() {
+        for state in ["rolling-out", "awaiting-confirmation"] {
+            assert!(waits(state, true).is_some_and(|says| says.ends_with("oarlock rollout abort NAME")), "{state}");
+        }
+        assert!(waits("awaiting-confirmation", false).is_some_and(|says| !says.contains("abort")));
+        assert_eq!((waits("failed", false), waits("", false)), (None, None));
     }
 }

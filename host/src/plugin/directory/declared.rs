@@ -61,16 +61,29 @@ impl Declared {
     }
 }
 
+/// What the present directory and the registries make of a declaration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// The plugin has its file.
+    Taken,
+    /// A grant file lies beside the file, which goes on by itself.
+    GoesOnByItself,
+    /// The reference has no result yet.
+    IsPulled,
+    /// It cannot be used, for a reason for people.
+    Fault(String),
+}
+
 /// The declared plugins, by name. Cheap to clone: one side sets them, the plugin directory follows, and reports its faults.
 #[derive(Clone, Debug)]
 pub struct Declarations {
     plugins: Arc<watch::Sender<Option<BTreeMap<String, Declared>>>>,
-    faults: Arc<Mutex<BTreeMap<String, String>>>,
+    fates: Arc<Mutex<BTreeMap<String, (Declared, Fate)>>>,
 }
 
 impl Default for Declarations {
     fn default() -> Self {
-        Self { plugins: Arc::new(watch::Sender::new(None)), faults: Arc::default() }
+        Self { plugins: Arc::new(watch::Sender::new(None)), fates: Arc::default() }
     }
 }
 
@@ -90,14 +103,14 @@ impl Declarations {
         self.plugins.borrow().clone()
     }
 
-    /// Why declared plugins cannot be used with the present directory, for people.
+    /// The declarations that the plugin directory saw last, and what became of them.
     #[must_use]
-    pub fn faults(&self) -> BTreeMap<String, String> {
-        self.faults.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn fates(&self) -> BTreeMap<String, (Declared, Fate)> {
+        self.fates.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn set_faults(&self, faults: BTreeMap<String, String>) {
-        *self.faults.lock().unwrap_or_else(PoisonError::into_inner) = faults;
+    pub(super) fn set_fates(&self, fates: BTreeMap<String, (Declared, Fate)>) {
+        *self.fates.lock().unwrap_or_else(PoisonError::into_inner) = fates;
     }
 
     pub(super) fn subscribe(&self) -> watch::Receiver<Option<BTreeMap<String, Declared>>> {

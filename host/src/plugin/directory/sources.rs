@@ -1,6 +1,6 @@
 //! The plugin directory, the plugins pulled from registries, and the plugins that objects declare, as one set of files.
 
-use super::declared::{Declarations, Declared, DeclaredSource, key_of, plugin_of};
+use super::declared::{Declarations, Declared, DeclaredSource, Fate, key_of, plugin_of};
 use super::{Candidate, DeclaredPlugin, DirectoryWatch, Error, Found, Pulled, Snapshot, Stamp};
 use crate::oci::{PullStatus, PullStatuses};
 use std::collections::BTreeMap;
@@ -123,38 +123,39 @@ impl Sources {
             all.files.retain(|_, found| found.grant.is_some());
             return;
         };
-        let mut faults = BTreeMap::new();
-        for (plugin, declared) in &declared {
-            let key = key_of(plugin);
-            let found = match &declared.source {
-                DeclaredSource::File(file) => claim(all, plugin, file, declared.grant.is_some()),
+        let mut fates = BTreeMap::new();
+        for (plugin, declared) in declared {
+            let key = key_of(&plugin);
+            let (found, fate) = match &declared.source {
+                DeclaredSource::File(file) => match claim(all, &plugin, file, declared.grant.is_some()) {
+                    Ok(Some(found)) => (Some(found), Fate::Taken),
+                    Ok(None) => (None, Fate::GoesOnByItself),
+                    Err(fault) => (None, Fate::Fault(fault)),
+                },
                 DeclaredSource::Reference(reference) => self.pulled_for(&key, reference),
             };
-            match found {
-                Ok(Some(Found { candidate, wasm, .. })) => {
-                    let grant = declared.grant.clone();
-                    let of = DeclaredPlugin { plugin: plugin.clone(), grant };
-                    let candidate = Candidate { file_name: key.clone(), declared: Some(of), ..candidate };
-                    all.files.insert(key, Found { candidate, wasm, grant: declared.stamp() });
-                }
-                Ok(None) => {}
-                Err(fault) => {
-                    faults.insert(plugin.clone(), fault);
-                }
+            if let Some(Found { candidate, wasm, .. }) = found {
+                let (grant, before) = (declared.grant.clone(), candidate.declared);
+                let source = before.map_or_else(|| declared.source.clone(), |before| before.source);
+                let of = DeclaredPlugin { plugin: plugin.clone(), source, grant };
+                let candidate = Candidate { file_name: key.clone(), declared: Some(of), ..candidate };
+                all.files.insert(key, Found { candidate, wasm, grant: declared.stamp() });
             }
+            fates.insert(plugin, (declared, fate));
         }
-        declarations.set_faults(faults);
+        declarations.set_fates(fates);
     }
 
     /// The pulled file of a declared plugin. Until a changed reference has a result, the file is the one before.
-    fn pulled_for(&self, key: &str, reference: &str) -> Result<Option<Found>, String> {
+    fn pulled_for(&self, key: &str, reference: &str) -> (Option<Found>, Fate) {
         let Some(pulled) = &self.pulled else {
-            return Err("this host cannot pull from registries: its log has the reason".to_owned());
+            return (None, Fate::Fault("this host cannot pull from registries: its log has the reason".to_owned()));
         };
         let status = pulled.now().remove(key).filter(|status| status.reference == reference);
-        let now = status.and_then(|status| candidate(&self.folder, key, status));
-        let now = now.map(|candidate| Found { candidate, wasm: Stamp::fixed(), grant: None });
-        Ok(now.or_else(|| self.last.as_ref().and_then(|last| last.files.get(key).cloned())))
+        match status.and_then(|status| candidate(&self.folder, key, status)) {
+            Some(candidate) => (Some(Found { candidate, wasm: Stamp::fixed(), grant: None }), Fate::Taken),
+            None => (self.last.as_ref().and_then(|last| last.files.get(key).cloned()), Fate::IsPulled),
+        }
     }
 
     /// Whether the declarations are known, and each pull has succeeded or failed.
