@@ -50,6 +50,8 @@ pub(super) struct Certificates {
     origin: Origin,
     serving: Arc<Serving>,
     bundle: watch::Sender<String>,
+    /// The trouble of the last renewal, which the log has already; empty: none.
+    reported: String,
 }
 
 /// A [`Source`] with its state.
@@ -88,7 +90,7 @@ impl Certificates {
 
     fn of(origin: Origin, bundle: String, certified: CertifiedKey) -> Self {
         let serving = Arc::new(Serving(ArcSwap::from_pointee(certified)));
-        Self { origin, serving, bundle: watch::Sender::new(bundle) }
+        Self { origin, serving, bundle: watch::Sender::new(bundle), reported: String::new() }
     }
 
     /// The CA bundle in PEM, and its changes.
@@ -123,9 +125,12 @@ impl Certificates {
         next.min(READ_SECRET)
     }
 
-    /// One renewal check. Answers its trouble.
+    /// One renewal check. Answers its trouble, unless the check before had the same.
     async fn renew(&mut self) -> Option<String> {
-        self.look().await.err().map(|error| crate::chain(error.as_ref()))
+        let trouble = self.look().await.err().map(|error| crate::chain(error.as_ref())).unwrap_or_default();
+        let is_news = !trouble.is_empty() && trouble != self.reported;
+        self.reported.clone_from(&trouble);
+        is_news.then_some(trouble)
     }
 
     async fn look(&mut self) -> anyhow::Result<()> {
@@ -418,5 +423,21 @@ mod tests {
         host.changes_to(&second);
         host.passes(1).await;
         assert!(host.serves_the_file());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn files_that_stay_unusable_are_reported_once() {
+        let first = Authority::new("first", YEAR);
+        let mut host = Host::new(&first);
+        let key = host.folder.path().join("tls.key");
+        for spoilt in [KeyPair::generate().unwrap().serialize_pem(), "no key".to_owned()] {
+            std::fs::write(&key, spoilt).unwrap();
+            assert!(host.certificates.renew().await.is_some());
+            host.passes(5).await;
+        }
+        host.changes_to(&first);
+        host.passes(1).await;
+        std::fs::write(&key, "no key").unwrap();
+        assert!(host.certificates.renew().await.is_some(), "it had been good between");
     }
 }
