@@ -62,7 +62,7 @@ async fn a_collector_that_fails_is_told_once_and_its_return_too() -> Result<()> 
         drops(&world, "refused-again").await?;
         ensure!(lines(&world, DROPPED).await? == 1 && lines(&world, "500").await? >= 1);
         ensure!(lines(&world, AGAIN).await? == 0);
-        // An answer that is no protobuf is a success: nobody reads it.
+        // An answer that is no protobuf is a success: its status says so.
         collector.change(Mood::Babbles);
         world.create_network("babbled", "10.0.0.0/24", "10.0.0.1").await?;
         world.logged("spans are sent again", |line| line.text.contains(AGAIN)).await?;
@@ -73,6 +73,37 @@ async fn a_collector_that_fails_is_told_once_and_its_return_too() -> Result<()> 
         world.create_network("taken", "10.0.0.0/24", "10.0.0.1").await?;
         taken.trace("a reconcile", |span| span.attribute("k8s.object.name") == "taken").await?;
         ensure!(dropped(&world).await? <= before, "spans are dropped although the collector takes them");
+        Ok(())
+    })
+    .await
+}
+
+/// A success with rejected spans, as backends answer that have limits: HTTP 200.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn spans_that_a_collector_rejects_in_a_success_count_as_dropped() -> Result<()> {
+    with_world(no_host(), async |world: Arc<World>| {
+        let collector = Collector::start(Mood::Rejects).await?;
+        start(&world, &collector).await?;
+        drops(&world, "rejected").await?;
+        drops(&world, "rejected-again").await?;
+        let said = world.log(|line| line.text.contains(DROPPED)).await?;
+        ensure!(said.len() == 1 && said.iter().all(|line| line.text.contains("scripted limit")), "{said:?}");
+        ensure!(lines(&world, AGAIN).await? == 0, "a success with rejected spans is not the end of the trouble");
+        eventually(SOON, "one rejected span of each request, and all others exported", || async {
+            let count = async |name| world.host(async |host| host.metric(name, &[]).await).await;
+            let (dropped, exported) = (dropped(&world).await?, count("oarlock_otlp_spans_exported_total").await?);
+            let (requests, spans) = (collector.requests(), collector.spans().len());
+            ensure!(dropped == f64::from(u32::try_from(requests)?), "{dropped} of {requests} requests");
+            ensure!(dropped + exported == f64::from(u32::try_from(spans)?), "{dropped} and {exported} of {spans}");
+            Ok(())
+        })
+        .await?;
+        collector.change(Mood::Warns);
+        world.create_network("warned", "10.0.0.0/24", "10.0.0.1").await?;
+        world.logged("spans are sent again", |line| line.text.contains(AGAIN)).await?;
+        world.logged("the collector's warning", |line| line.text.contains("scripted advice")).await?;
+        world.ready("warned").await?;
+        ensure!(lines(&world, "scripted advice").await? == 1);
         Ok(())
     })
     .await

@@ -9,7 +9,9 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use oarlock_tests::harness::{SOON, eventually};
-use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTracePartialSuccess, ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 use opentelemetry_proto::tonic::trace::v1::Span as Received;
@@ -24,6 +26,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mood {
     Takes,
+    /// Takes all spans but one of each request, and says why.
+    Rejects,
+    /// Takes all spans, with this warning.
+    Warns,
     /// This status, without a body.
     Refuses(StatusCode),
     /// 200 with bytes that are no protobuf.
@@ -194,7 +200,7 @@ async fn answer(state: Arc<Mutex<State>>, request: Request<Incoming>) -> Result<
         Mood::Hangs => std::future::pending().await,
         Mood::Refuses(status) => with(status, b""),
         Mood::Babbles => with(StatusCode::OK, b"\xff\xff\xff<html>"),
-        Mood::Takes => {
+        Mood::Takes | Mood::Rejects | Mood::Warns => {
             let Ok(export) = ExportTraceServiceRequest::decode(body) else {
                 return with(StatusCode::BAD_REQUEST, b"not OTLP");
             };
@@ -209,9 +215,20 @@ async fn answer(state: Arc<Mutex<State>>, request: Request<Incoming>) -> Result<
                 let spans = of_resource.scope_spans.into_iter().flat_map(|scope| scope.spans);
                 state.spans.extend(spans.map(Span::of));
             }
-            with(StatusCode::OK, b"")
+            drop(state);
+            Ok(Response::new(Full::new(Bytes::from(partial_success(mood)))))
         }
     }
+}
+
+fn partial_success(mood: Mood) -> Vec<u8> {
+    let (rejected_spans, error_message) = match mood {
+        Mood::Rejects => (1, "scripted limit"),
+        Mood::Warns => (0, "scripted advice"),
+        _ => return Vec::new(),
+    };
+    let partial_success = ExportTracePartialSuccess { rejected_spans, error_message: error_message.to_owned() };
+    ExportTraceServiceResponse { partial_success: Some(partial_success) }.encode_to_vec()
 }
 
 fn attributes(list: Vec<KeyValue>) -> BTreeMap<String, String> {

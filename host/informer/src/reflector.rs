@@ -15,6 +15,7 @@ use oarlock_api::{Discovery, Resource, discovery};
 use std::{io, panic::AssertUnwindSafe, sync::atomic::Ordering::Relaxed, time::Duration};
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, info, warn};
+use watching::FRUITLESS;
 
 /// First and longest interval between discovery requests for a missing kind. People watch a kind right after they create its
 /// CustomResourceDefinition, so the interval stays short.
@@ -91,8 +92,10 @@ struct WatchProgress {
     backoff: Backoff,
     /// The version from which the watch continues; `None`: a list comes first.
     position: Option<String>,
-    /// Failures in a row to open the watch.
-    unopened: u32,
+    /// Watches in a row that did not open, or ended at once without an event.
+    fruitless: u32,
+    /// Since when no watch has brought an event. None: there is none since the list or the last event.
+    silent_since: Option<Instant>,
     /// A watch has ended since the list: another API server may answer now, or one with a restored etcd, for which the position is in the
     /// future.
     doubted: bool,
@@ -128,7 +131,7 @@ impl Reflector {
             }
             let selectors = (spec.label_selector.clone(), spec.field_selector.clone());
             let server = ListWatch::new(self.client.clone(), &resource, namespace, selectors);
-            progress.position = None;
+            (progress.position, progress.fruitless) = (None, 0);
             self.list_and_watch(&server, progress).await;
             self.discovery.invalidate(&spec.gvk);
             // Only discovery can show that a kind is gone; a proxy's 404 must not delete the stored objects.
@@ -147,6 +150,7 @@ impl Reflector {
                     Ok(version) => {
                         progress.position = Some(version);
                         progress.doubted = false;
+                        progress.silent_since = None;
                         continue;
                     }
                     Err(ended) => ended,
@@ -254,8 +258,10 @@ impl Reflector {
         self.store.end_list(relist, &version);
         self.store.counters().lists.fetch_add(1, Relaxed);
         debug!(kind = %self.store.spec().gvk, objects = self.store.len(), "listed");
-        // A working list does not prove that the watch will work, so the backoff continues.
-        self.store.set_status(WatchStatus::Synced);
+        // A working list does not prove that the watch will work, so the backoff continues, and so does a failure that lasts.
+        if progress.fruitless < FRUITLESS {
+            self.store.set_status(WatchStatus::Synced);
+        }
         Ok(version)
     }
 

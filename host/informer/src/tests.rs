@@ -3,6 +3,7 @@
 mod behind;
 mod counting;
 mod faults;
+mod fruitless;
 mod kinds;
 mod memory;
 mod oracle;

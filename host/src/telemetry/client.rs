@@ -8,7 +8,9 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use opentelemetry_http::{HttpClient, HttpError};
-use std::sync::{Arc, Mutex, PoisonError};
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse;
+use prost::Message as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Handle;
 
@@ -21,8 +23,36 @@ pub(super) struct CollectorClient {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     runtime: Handle,
     timeout: Duration,
-    /// Why the last request had no answer.
-    failure: Arc<Mutex<Option<String>>>,
+    last: Arc<Mutex<Answer>>,
+}
+
+/// What became of the last request.
+#[derive(Debug, Default)]
+struct Answer {
+    /// Why it had no answer.
+    failure: Option<String>,
+    partial: Option<Partial>,
+}
+
+/// What a collector says of spans in a success.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Partial {
+    /// Spans that it rejected. Without any, the text is a warning.
+    pub(super) rejected: usize,
+    pub(super) why: String,
+}
+
+impl Partial {
+    /// None: the collector took everything. An answer that cannot be read is a success too, for its status says so.
+    fn of(response: &Response<Bytes>) -> Option<Self> {
+        if !response.status().is_success() {
+            return None;
+        }
+        let partial = ExportTraceServiceResponse::decode(response.body().clone()).ok()?.partial_success?;
+        let rejected = usize::try_from(partial.rejected_spans).unwrap_or_default();
+        let why = crate::quoted(&partial.error_message, 200);
+        (rejected > 0 || !why.is_empty()).then_some(Self { rejected, why })
+    }
 }
 
 impl CollectorClient {
@@ -36,12 +66,21 @@ impl CollectorClient {
             .pool_idle_timeout(Duration::from_secs(30))
             .pool_timer(TokioTimer::new())
             .build(connector);
-        Self { client, runtime: Handle::current(), timeout, failure: Arc::default() }
+        Self { client, runtime: Handle::current(), timeout, last: Arc::default() }
     }
 
     /// Why the last request had no answer, for the log.
     pub(super) fn take_failure(&self) -> Option<String> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.last().failure.take()
+    }
+
+    /// What the collector said of spans when it answered the last request with a success.
+    pub(super) fn take_partial(&self) -> Option<Partial> {
+        self.last().partial.take()
+    }
+
+    fn last(&self) -> MutexGuard<'_, Answer> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn send(self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
@@ -56,7 +95,8 @@ impl CollectorClient {
             Err(_elapsed) => Err(format!("no answer within {} ms", self.timeout.as_millis()).into()),
         };
         let failure = answered.as_ref().err().map(|error| crate::quoted(&crate::chain(error.as_ref()), 200));
-        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+        let partial = answered.as_ref().ok().and_then(Partial::of);
+        *self.last() = Answer { failure, partial };
         answered
     }
 }
@@ -69,5 +109,33 @@ impl HttpClient for CollectorClient {
     {
         let sending = self.runtime.spawn(self.clone().send(request));
         Box::pin(async move { sending.await? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use opentelemetry_proto::tonic::collector::trace::v1::ExportTracePartialSuccess;
+
+    fn partial(status: u16, body: Vec<u8>) -> Option<Partial> {
+        Partial::of(&Response::builder().status(status).body(Bytes::from(body)).unwrap())
+    }
+
+    fn says(rejected_spans: i64, why: &str) -> Vec<u8> {
+        let partial = ExportTracePartialSuccess { rejected_spans, error_message: why.to_owned() };
+        ExportTraceServiceResponse { partial_success: Some(partial) }.encode_to_vec()
+    }
+
+    #[test]
+    fn a_collector_rejects_spans_in_a_success() {
+        let some = |rejected, why: &str| Some(Partial { rejected, why: why.to_owned() });
+        assert_eq!(partial(200, says(3, "limit\n")), some(3, "limit\\n"));
+        assert_eq!(partial(202, says(3, "")), some(3, ""));
+        assert_eq!(partial(200, says(0, "advice")), some(0, "advice"));
+        assert_eq!(partial(200, says(-1, "less than nothing")), some(0, "less than nothing"));
+        for taken in [Vec::new(), says(0, ""), b"<html>".to_vec(), b"{\"partialSuccess\":{}}".to_vec(), vec![255; 9]] {
+            assert_eq!(partial(200, taken), None);
+        }
+        assert_eq!(partial(503, says(3, "limit")), None);
     }
 }

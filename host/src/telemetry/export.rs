@@ -4,7 +4,7 @@
 //! no reconcile waits for a collector.
 
 use super::Tracer;
-use super::client::CollectorClient;
+use super::client::{CollectorClient, Partial};
 use super::config::{Error, Options};
 use opentelemetry::{Context, KeyValue};
 use opentelemetry_otlp::{Protocol, SpanExporter as OtlpExporter, WithExportConfig as _, WithHttpConfig as _};
@@ -62,6 +62,8 @@ struct Trouble {
     /// Whether the log has a line about it.
     told: bool,
     last_told: Option<Instant>,
+    /// The last warning of the collector, and when the log got it.
+    warning: Option<(String, Instant)>,
 }
 
 impl Exporting {
@@ -159,9 +161,37 @@ impl State {
         }
     }
 
+    /// Counts spans of a request that the collector accepted in part.
+    fn partly_exported(&self, spans: usize, partial: &Partial) {
+        let rejected = partial.rejected.min(spans);
+        if rejected == 0 {
+            self.exported(spans);
+            return self.warned(&partial.why);
+        }
+        // Trouble goes on until a request is accepted as a whole.
+        self.count_exported(spans - rejected);
+        self.dropped(rejected, &format!("the collector rejected spans: {}", partial.why));
+    }
+
+    /// Logs a warning of the collector, unless it is the last one or comes too soon after it.
+    fn warned(&self, warning: &str) {
+        let mut trouble = self.trouble();
+        let known = |(text, told): &(String, Instant)| text == warning || told.elapsed() < TOLD;
+        if trouble.warning.as_ref().is_some_and(known) {
+            return;
+        }
+        trouble.warning = Some((warning.to_owned(), Instant::now()));
+        drop(trouble);
+        tracing::warn!(collector = self.collector, warning, "the collector took spans with a warning");
+    }
+
+    fn count_exported(&self, spans: usize) {
+        self.counters.exported.inc_by(u64::try_from(spans).unwrap_or(u64::MAX));
+    }
+
     /// Counts spans that the collector accepted.
     fn exported(&self, spans: usize) {
-        self.counters.exported.inc_by(u64::try_from(spans).unwrap_or(u64::MAX));
+        self.count_exported(spans);
         if self.waiting.load(Relaxed) > self.most / 2 {
             return;
         }
@@ -224,9 +254,10 @@ impl SpanExporter for CountingExporter {
         let spans = batch.len();
         let sent = self.exporter.export(batch).await;
         self.state.waiting.fetch_sub(spans, Relaxed);
-        match &sent {
-            Ok(()) => self.state.exported(spans),
-            Err(error) => {
+        match (&sent, self.client.take_partial()) {
+            (Ok(()), None) => self.state.exported(spans),
+            (Ok(()), Some(partial)) => self.state.partly_exported(spans, &partial),
+            (Err(error), _) => {
                 let why = self.client.take_failure().unwrap_or_else(|| crate::quoted(&error.to_string(), 200));
                 self.state.dropped(spans, &why);
             }

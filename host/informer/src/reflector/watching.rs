@@ -1,6 +1,6 @@
 //! Reflector: one watch from its position until it ends.
 
-use super::{ANSWER_DEADLINE, Backoff, Reflector, WatchEnd, WatchProgress};
+use super::{ANSWER_DEADLINE, Reflector, WatchEnd, WatchProgress};
 use crate::{
     WatchStatus,
     list_watch::{Event, Lines, ListWatch},
@@ -20,9 +20,12 @@ const RECOVERED_AFTER: Duration = Duration::from_secs(10);
 /// A watch that ends sooner without an event counts as a failure: it is not reopened at once.
 const TOO_SHORT: Duration = Duration::from_secs(1);
 
-/// After this many failures in a row to open a watch, the reflector relists. The position may be invalid; if not, the list updates the
-/// cache all the same.
-const UNOPENED: u32 = 3;
+/// After this many watches in a row that did not open, or ended at once without an event, the reflector relists. The position may be invalid,
+/// or a proxy may end each stream; the list updates the cache all the same.
+pub(super) const FRUITLESS: u32 = 3;
+
+/// After watches without any event for this long, the reflector relists: a proxy may hold back what the server sends.
+const SILENT: Duration = IDLE.saturating_mul(4);
 
 impl Reflector {
     /// Watches from `position` until the watch ends.
@@ -37,17 +40,33 @@ impl Reflector {
         {
             return ended;
         }
-        match self.open(server, position).await {
-            Ok(lines) => {
-                progress.unopened = 0;
-                self.follow(lines, position, &mut progress.backoff).await
-            }
-            Err(WatchEnd::Failed) => {
-                progress.unopened += 1;
-                if progress.unopened.is_multiple_of(UNOPENED) { WatchEnd::Lost } else { WatchEnd::Failed }
-            }
-            Err(ended) => ended,
+        let lines = match self.open(server, position).await {
+            Ok(lines) => lines,
+            Err(WatchEnd::Failed) => return progress.fruitless(WatchEnd::Failed),
+            Err(ended) => return ended,
+        };
+        let opened = Instant::now();
+        let silent_since = *progress.silent_since.get_or_insert(opened);
+        let ended = self.follow(lines, position, progress).await;
+        let brought_an_event = progress.silent_since.is_none();
+        if brought_an_event || !matches!(ended, WatchEnd::Closed | WatchEnd::Failed | WatchEnd::Lost) {
+            return ended;
         }
+        if opened.elapsed() < TOO_SHORT {
+            // Otherwise an error in the stream has said what is wrong.
+            let without_a_word = matches!(ended, WatchEnd::Failed);
+            let ended = progress.fruitless(ended);
+            if without_a_word && progress.fruitless >= FRUITLESS {
+                self.failing("watches end at once without an event: does a proxy end long responses?".to_owned());
+            }
+            return ended;
+        }
+        progress.fruitless = 0;
+        if silent_since.elapsed() < SILENT {
+            return ended;
+        }
+        progress.backoff.reset();
+        WatchEnd::Lost
     }
 
     async fn open(&self, server: &ListWatch, position: &str) -> Result<Lines, WatchEnd> {
@@ -78,30 +97,30 @@ impl Reflector {
     }
 
     /// Handles the events of a watch until it ends; `position` follows them.
-    async fn follow(&self, mut lines: Lines, position: &mut String, backoff: &mut Backoff) -> WatchEnd {
+    async fn follow(&self, mut lines: Lines, position: &mut String, progress: &mut WatchProgress) -> WatchEnd {
         let opened = Instant::now();
-        let mut heard = false;
         let mut failing = matches!(self.store.status(), WatchStatus::Failing { .. });
         loop {
             let limit = if failing { RECOVERED_AFTER } else { IDLE };
             let event = match timeout(limit, self.next(&mut lines)).await {
                 Err(_elapsed) if failing => {
-                    backoff.reset();
+                    progress.backoff.reset();
                     failing = false;
                     self.store.set_status(WatchStatus::Synced);
                     continue;
                 }
                 Err(_elapsed) => return WatchEnd::Closed,
                 Ok(Ok(Some(event))) => event,
-                Ok(Ok(None)) if heard || opened.elapsed() >= TOO_SHORT => return WatchEnd::Closed,
+                Ok(Ok(None)) if progress.silent_since.is_none() || opened.elapsed() >= TOO_SHORT => {
+                    return WatchEnd::Closed;
+                }
                 Ok(Ok(None)) => return WatchEnd::Failed,
                 Ok(Err(ended)) => return ended,
             };
-            heard = true;
             match self.take(event, position) {
                 Ok(()) => {
                     // A live event shows that the watch works again.
-                    backoff.reset();
+                    progress.heard();
                     failing = false;
                     self.store.set_status(WatchStatus::Synced);
                 }
@@ -123,7 +142,13 @@ impl Reflector {
     fn take(&self, event: Event<'_>, position: &mut String) -> Result<(), WatchEnd> {
         let gvk = &self.store.spec().gvk;
         let (version, changed) = match event {
-            Event::Error(status) => return Err(self.refused("watch stream", &status)),
+            Event::Error(status) => {
+                return Err(match self.refused("watch stream", &status) {
+                    // The server cannot go on from the position, and could not the next time either.
+                    WatchEnd::Failed => WatchEnd::Lost,
+                    ended => ended,
+                });
+            }
             Event::Bookmark(version) => (version.into_owned(), None),
             Event::Applied(text) => match Object::parse_item(text, gvk) {
                 Ok(object) => (object.resource_version().to_owned(), Some((object, false))),
@@ -153,5 +178,20 @@ impl Reflector {
             *position = version;
         }
         Ok(())
+    }
+}
+
+impl WatchProgress {
+    /// An event has arrived.
+    fn heard(&mut self) {
+        self.backoff.reset();
+        self.fruitless = 0;
+        self.silent_since = None;
+    }
+
+    /// Counts a watch that brought nothing. Every third in a row is followed by a list.
+    fn fruitless(&mut self, ended: WatchEnd) -> WatchEnd {
+        self.fruitless += 1;
+        if self.fruitless.is_multiple_of(FRUITLESS) { WatchEnd::Lost } else { ended }
     }
 }

@@ -265,21 +265,6 @@ async fn i17_a_retry_after_of_hours_is_not_waited_for() {
     assert!(over.elapsed() <= Duration::from_secs(60), "{:?}", over.elapsed());
 }
 
-/// A watch that ends right after it opened is not reopened at once.
-#[tokio::test(start_paused = true)]
-async fn i1_a_server_that_closes_every_watch_at_once_is_not_flooded() {
-    let server = Server::new();
-    server.world().closing = true;
-    let follower = Follower::all(&informers(&server));
-    follower.until_told("synced").await;
-    tokio::time::sleep(Duration::from_secs(600)).await;
-    let opened = server.requests("WATCH").len();
-    assert!((30..=200).contains(&opened), "{opened} watches in ten minutes");
-    server.world().closing = false;
-    server.apply("default/a", &json!({}));
-    follower.until_equal(&server).await;
-}
-
 /// A server answers lists but no watches: the reflector lists now and then, so the cache follows all the same.
 #[tokio::test(start_paused = true)]
 async fn i10_a_kind_that_can_be_listed_and_not_watched_is_listed_again() {

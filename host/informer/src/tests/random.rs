@@ -213,7 +213,14 @@ impl Play {
             }
             13 => server.serve(on.then_some(true)),
             14 if on => server.world().unwatchable ^= true,
-            14 => server.world().closing ^= true,
+            14 => match self.dice.roll(3) {
+                0 => server.world().closing ^= true,
+                1 => server.world().buffering ^= true,
+                _ => {
+                    let mut world = server.world();
+                    world.error = world.error.xor(Some(500));
+                }
+            },
             _ => {
                 let version = server.version().to_string();
                 if server.world().lag.is_none() {
@@ -255,6 +262,7 @@ impl Play {
         let mut world = self.server.world();
         (world.lag, world.forbidden, world.overloaded) = (None, None, None);
         (world.repeats, world.closing, world.unwatchable, world.delay) = (false, false, false, Duration::ZERO);
+        (world.error, world.buffering) = (None, false);
         drop(world);
         if lagged {
             self.server.close_watches();

@@ -84,6 +84,10 @@ pub(super) struct World {
     pub(super) unwatchable: bool,
     /// Watches end as soon as they are open.
     pub(super) closing: bool,
+    /// The first event of each watch is an ERROR with this code.
+    pub(super) error: Option<u16>,
+    /// Watches bring nothing and do not end: a proxy keeps back what the server sends.
+    pub(super) buffering: bool,
     /// The next requests for further pages get 410, and then this server lags as far behind.
     pub(super) expire_pages: usize,
     pub(super) lag_after_expiry: Option<u64>,
@@ -404,6 +408,11 @@ impl World {
                 return status(410, "Expired");
             }
             sender.unbounded_send(frame(&line("ERROR", &expired))).unwrap();
+        } else if let Some(code) = self.error {
+            let error = json!({"kind": "Status", "status": "Failure", "code": code, "message": "scripted error"});
+            sender.unbounded_send(frame(&line("ERROR", &error))).unwrap();
+        } else if self.buffering {
+            self.watchers.push(Watcher { selection, from, sender, stalled: true });
         } else if !self.closing {
             let first = if self.repeats { self.listed_at.min(from) } else { from };
             let last = self.lag.unwrap_or(self.version);

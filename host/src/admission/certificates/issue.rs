@@ -20,7 +20,7 @@ const SERVING_LIFETIME: i64 = 90 * 24 * 3600;
 const PUBLISHED_FIRST: i64 = 3600;
 
 /// PEM is written as rcgen writes it.
-const LINES: pem::EncodeConfig = pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF);
+pub(super) const LINES: pem::EncodeConfig = pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF);
 
 /// Clocks of other machines may be behind by this much.
 const BACKDATED: i64 = 300;
@@ -93,11 +93,6 @@ impl Facts {
 fn address(bytes: &[u8]) -> Option<String> {
     let short = <[u8; 4]>::try_from(bytes).map(|bytes| std::net::Ipv4Addr::from(bytes).to_string());
     short.ok().or_else(|| Some(std::net::Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?).to_string()))
-}
-
-/// When the first certificate of a chain expires, in Unix seconds.
-pub(super) fn ends(certificate: &str) -> Result<i64, String> {
-    Facts::all(certificate)?.first().map(|facts| facts.not_after).ok_or_else(|| "it holds no certificate".to_owned())
 }
 
 /// The certificates that should replace the current ones. None: nothing is due.
@@ -233,7 +228,7 @@ mod tests {
         let facts = serving(&issued);
         assert_eq!(facts.names, names());
         assert_eq!(facts.issuer, authorities(&issued)[0].subject);
-        assert_eq!(ends(&issued.certificate).unwrap(), NOW + 90 * DAY);
+        assert_eq!(facts.not_after, NOW + 90 * DAY);
         assert_eq!(renew(Some(&issued), &names(), NOW + 59 * DAY).unwrap(), None);
         let later = renew(Some(&issued), &names(), NOW + 61 * DAY).unwrap().unwrap();
         assert_eq!((&later.ca_bundle, &later.ca_key), (&issued.ca_bundle, &issued.ca_key));
