@@ -5,8 +5,7 @@ use super::{
     started,
 };
 use crate::plan::ALONE;
-use crate::plugin_objects::events::event;
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use http::{Method, StatusCode};
 use oarlock_tests::harness::{Action, Rule, SOON, World, eventually, misfit_version, text, with_world};
 use serde_json::{Value, json};
@@ -71,12 +70,7 @@ async fn writes_that_fail_while_a_canary_is_undone_are_undone_later() -> Result<
 async fn a_journal_whose_write_fails_is_stored_before_the_candidate_writes() -> Result<()> {
     with_world(ALONE, async |world: Arc<World>| {
         let path = "/secrets/oarlock-canary-";
-        let failing = world.kubernetes_gate.rule(refusing(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            Method::PATCH,
-            path,
-            OBJECTS as u64,
-        ));
+        let failing = world.kubernetes_gate.rule(refusing(StatusCode::INTERNAL_SERVER_ERROR, Method::PATCH, path, 2));
         let before = written(&world, "blind").await?;
         failing.hit().await?;
         ensure!(journals(&world).await? == OBJECTS, "{} journals", journals(&world).await?);
@@ -99,7 +93,9 @@ async fn a_write_that_the_api_server_does_not_let_undo_does_not_block_its_object
         command(&world, "abort").await?;
         refused.hit().await?;
         restored(&world, &before).await?;
-        event(&world, "o3", "CanaryNotUndone", "these writes of an aborted canary stay: ConfigMap").await
+        let object = world.cluster.get(&format!("{}/o3", config_maps(&world))).await?.context("no o3")?;
+        let said = "CanaryNotUndone these writes of an aborted canary stay: ConfigMap";
+        world.event(&text(&object, "/metadata/uid"), "Warning", said).await.map(drop)
     })
     .await
 }
