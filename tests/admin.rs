@@ -1,7 +1,7 @@
 //! What operators look at: probes, metrics, `/plugins` and the log.
 
 use anyhow::{Context, Result, ensure};
-use oarlock_tests::harness::{Action, Rule, SOON, World, WorldOptions, eventually, text, with_world};
+use oarlock_tests::harness::{Action, LogLine, Rule, SOON, World, WorldOptions, eventually, text, with_world};
 use std::sync::Arc;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -63,7 +63,14 @@ async fn probes_metrics_and_plugins_are_served() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_plugin_is_described_with_all_that_its_operator_asks_for() -> Result<()> {
-    with_world(WorldOptions::default(), async |world: Arc<World>| {
+    with_world(WorldOptions { host: false, ..WorldOptions::default() }, async |world: Arc<World>| {
+        // A state that lasts for a moment only may be over before it is looked at.
+        let (_list, go) = world.kubernetes_gate.hold(http::Method::GET, "/networks");
+        world.start_host().await?;
+        let syncing =
+            |line: &LogLine| line.text.contains("plugin state") && line.field("to").as_deref() == Some("syncing");
+        world.logged("that it syncs", syncing).await?;
+        go.cancel();
         world.create_network("seen", "10.6.0.0/24", "10.6.0.1").await?;
         world.ready("seen").await?;
         let broken =

@@ -6,7 +6,7 @@ use oarlock_tests::harness::{
     Neutron, PluginDir, Process, SOON, api_code, built_plugin, eventually, network_grant_for, oarlock, oarlock_binary,
     repository_root,
 };
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
 #[tokio::test]
 async fn every_help_has_an_example_and_flags_carry_units() -> Result<()> {
@@ -105,7 +105,7 @@ async fn apiserver_serves_until_it_is_told_to_stop() -> Result<()> {
         client.request(http::Request::get("/api/v1/namespaces/default/configmaps/none").body(Vec::new())?).await;
     ensure!(missing.map_err(anyhow::Error::from).err().and_then(|error| api_code(&error)) == Some(404));
     server.terminate().await?;
-    let status = server.wait(Duration::from_secs(10)).await?;
+    let status = server.wait(SOON).await?;
     ensure!(status.code() == Some(0), "{status}:\n{}", server.tail());
     Ok(())
 }

@@ -6,6 +6,7 @@ mod languages;
 mod removal;
 
 use anyhow::{Context, Result, ensure};
+use futures::TryStreamExt as _;
 use http::Method;
 use oarlock_tests::harness::{
     Grant, SOON, World, WorldOptions, built_plugin, eventually, repository_root, text, with_another_digest, with_world,
@@ -14,12 +15,14 @@ use serde_json::{Value, json};
 use std::{
     fs,
     path::Path,
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
+use tokio::time::timeout;
 
 const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gauges.convert.example.com";
 
@@ -156,27 +159,28 @@ async fn a_watch_sees_its_own_version() -> Result<()> {
     with_world(options(), async |world: Arc<World>| {
         started(&world).await?;
         create(&world, "v2", "a", &json!({"sizes": [1, 2]})).await?;
-        let watch = format!("{}?watch=1&timeoutSeconds=4", path(&world, "v1", ""));
-        let events = async {
-            let request = http::Request::get(&watch).body(Vec::new())?;
-            Ok::<_, anyhow::Error>(world.cluster.client().request_text(request).await?)
+        let watch = format!("{}?watch=1&timeoutSeconds=300", path(&world, "v1", ""));
+        let request = http::Request::get(&watch).body(Vec::new())?;
+        let mut events = pin!(world.cluster.client().request_events::<Value>(request).await?);
+        let mut seen = Vec::new();
+        // Reads events up to one like this.
+        let mut until = async |wanted: (&str, i64)| {
+            loop {
+                let event = timeout(SOON, events.try_next()).await.with_context(|| format!("{seen:?}"))??;
+                let event = serde_json::to_value(event.with_context(|| format!("the watch ended: {seen:?}"))?)?;
+                let spec = event["object"]["spec"].clone();
+                seen.push((text(&event, "/type"), spec.clone()));
+                if text(&event, "/type") == wanted.0 && spec == json!({"size": wanted.1}) {
+                    return Ok::<_, anyhow::Error>(seen.clone());
+                }
+            }
         };
-        let changes = async {
-            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-            world.cluster.merge_patch(&path(&world, "v2", "a"), &json!({"spec": {"sizes": [3, 4]}})).await?;
-            world.cluster.delete(&path(&world, "v2", "a")).await
-        };
-        let (events, changes) = tokio::join!(events, changes);
-        changes?;
-        let events: Vec<Value> =
-            events?.lines().map(serde_json::from_str).collect::<std::result::Result<_, serde_json::Error>>()?;
-        let seen: Vec<(String, &Value)> =
-            events.iter().map(|event| (text(event, "/type"), &event["object"]["spec"])).collect();
-        let (one, three) = (json!({"size": 1}), json!({"size": 3}));
-        ensure!(seen.first() == Some(&("ADDED".to_owned(), &one)), "{seen:?}");
-        ensure!(seen.contains(&("MODIFIED".to_owned(), &three)), "{seen:?}");
-        ensure!(seen.last() == Some(&("DELETED".to_owned(), &three)), "{seen:?}");
-        Ok(())
+        let first = until(("ADDED", 1)).await?;
+        ensure!(first.len() == 1, "{first:?}");
+        world.cluster.merge_patch(&path(&world, "v2", "a"), &json!({"spec": {"sizes": [3, 4]}})).await?;
+        until(("MODIFIED", 3)).await?;
+        world.cluster.delete(&path(&world, "v2", "a")).await?;
+        until(("DELETED", 3)).await.map(drop)
     })
     .await
 }

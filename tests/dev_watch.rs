@@ -26,10 +26,11 @@ const GRANT: &str = "apiVersion: oarlock.dev/v1alpha1\nkind: PluginGrant\npermis
 const OBJECT: &str =
     "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default, labels: {misfit: 'true'}}}";
 
-/// `make install` of a project whose source is the number of a version. It fails for the source `broken`. Two at once leave a file.
+/// `make install` of a project whose source is the number of a version. It fails for the source `broken`. Two at once leave a file. A
+/// build lasts as long as the file `hold` exists beside the project.
 const MAKEFILE: &str = "install:
 \t@flock -n -E 77 ../lock sh -ec 'grep -q broken source && { echo \"error: broken is no version\"; exit 1; }; \\
-\t  sleep 0.3; cp grant.yaml $(DIR)/misfit.yaml; cp \"../versions/$$(cat source)\" $(DIR)/misfit.wasm' \\
+\t  sleep 0.3; while [ -e ../hold ]; do sleep 0.02; done; cp grant.yaml $(DIR)/misfit.yaml; cp \"../versions/$$(cat source)\" $(DIR)/misfit.wasm' \\
 \t  || { test $$? != 77 || touch ../overlap; exit 1; }
 ";
 
@@ -169,12 +170,15 @@ async fn of_a_burst_of_saves_the_last_one_runs_and_builds_never_overlap() -> Res
     let project = copied_project(folder.path())?;
     let watched = Watched::start(folder, &project, &[]).await?;
     watched.line(SOON, "misfit 1 reconciled", 0).await?;
+    let hold = watched.folder.path().join("hold");
+    fs::write(&hold, "")?;
     for version in 2..=9 {
         let builds = watched.count("building");
         fs::write(project.join("source"), version.to_string())?;
         // Into the middle of the build of the save before.
         watched.line(SOON, "building", builds).await?;
     }
+    fs::remove_file(&hold)?;
     watched.line(SOON, "misfit 9 reconciled", 0).await?;
     for version in 2..=8 {
         ensure!(watched.count(&format!("misfit {version} reconciled")) == 0, "{version}: {}", watched.dev.tail());

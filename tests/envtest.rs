@@ -156,7 +156,7 @@ async fn the_programs_are_a_control_plane_without_controllers() -> Result<()> {
     for lost in
         ["--audit-log-path has no effect here", "--enable-admission-plugins=AlwaysPullImages has no effect here"]
     {
-        ensure!(server.lines().iter().any(|line| line.text.contains(lost)), "{lost}: {}", server.tail());
+        server.line(SOON, lost, |line| line.text.contains(lost)).await?;
     }
     ensure!(!server.tail().contains("--allow-privileged"), "{}", server.tail());
 

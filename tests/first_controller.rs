@@ -148,6 +148,6 @@ async fn a_reader_of_the_tutorial_ends_with_a_controller() -> Result<()> {
     ensure!(done.iter().all(|count| *count > 4), "{done:?} files, commands and outputs");
     let mut dev = dev.context("no oarlock dev")?;
     dev.terminate().await?;
-    dev.wait(Duration::from_secs(30)).await?;
+    dev.wait(SOON).await?;
     Ok(())
 }

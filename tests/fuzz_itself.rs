@@ -256,8 +256,9 @@ async fn found(mode: &str, values: &[&str]) -> Result<Vec<Finding>> {
         Step { object: 0, operation, settle: true, note: String::new() }
     };
     let plan = Plan { seed: 0, objects: 1, resync_seconds: 1, steps: values.iter().map(step).collect() };
-    let clean_up = Duration::from_secs(4);
-    let settle = if mode == "never-equal" { clean_up } else { Duration::from_secs(60) };
+    // What is looked for is waited out in vain, and long enough for a first reconcile; the rest is there sooner.
+    let clean_up = Duration::from_secs(if mode == "farewell" { 4 } else { 60 });
+    let settle = Duration::from_secs(if mode == "never-equal" { 20 } else { 60 });
     let quiet = if mode.starts_with("never-settles:") { Duration::from_secs(60) } else { Duration::ZERO };
     let limits = Limits { quiet_resyncs: 2, quiet, settle, clean_up, ..Limits::default() };
     let failure = play_once(&subject, &plan, &limits, &mut Report::default()).await?;

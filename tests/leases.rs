@@ -26,9 +26,18 @@ fn options() -> WorldOptions {
 
 /// Hosts with version 1 of the misfit, which asks the outside at every reconcile.
 async fn started(world: &World, names: &[&'static str]) -> Result<Vec<Replica>> {
+    started_as(world, names, |replica| replica).await
+}
+
+/// The same with other options.
+async fn started_as(
+    world: &World,
+    names: &[&'static str],
+    change: impl Fn(Replica) -> Replica,
+) -> Result<Vec<Replica>> {
     let mut replicas = Vec::new();
     for &name in names {
-        let mut replica = Replica::new(world, name).await?;
+        let mut replica = change(Replica::new(world, name).await?);
         replica.place("misfit", &misfit_version("1", "fetch")?)?;
         replica.start(&[]).await?;
         replicas.push(replica);
@@ -130,7 +139,7 @@ async fn l6_a_plugin_that_is_told_to_come_back_later_costs_no_lease() -> Result<
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn l7_l8_l10_a_standby_is_ready_its_queue_empty_and_a_graceful_end_hands_over() -> Result<()> {
     with_world(options(), async |world: Arc<World>| {
-        let mut replicas = started(&world, &["a", "b"]).await?;
+        let mut replicas = started_as(&world, &["a", "b"], Replica::patient).await?;
         let all: Vec<&Replica> = replicas.iter().collect();
         let first = holder(&all, "misfit").await?;
         let standby = all[1 - first];
@@ -214,7 +223,7 @@ async fn an_object_that_goes_while_its_holder_dies_is_not_forgotten() -> Result<
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hosts_with_different_versions_do_not_fight_and_a_swap_rolls_through() -> Result<()> {
     with_world(options(), async |world: Arc<World>| {
-        let replicas = started(&world, &["a", "b"]).await?;
+        let replicas = started_as(&world, &["a", "b"], Replica::patient).await?;
         let all: Vec<&Replica> = replicas.iter().collect();
         let first = holder(&all, "misfit").await?;
         let (leads, stands) = (all[first], all[1 - first]);

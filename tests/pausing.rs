@@ -50,6 +50,17 @@ async fn paused(world: &World, name: &str, objects: u64) -> Result<()> {
     .await
 }
 
+/// Waits until no reconcile of a plugin is under way: what begins later sees the pause.
+async fn no_reconcile(world: &World, name: &str) -> Result<()> {
+    eventually(SOON, &format!("no reconcile of {name}"), || async {
+        let label = format!("controller=\"{name}\"");
+        let busy = world.host(async |host| host.metric("controller_runtime_active_workers", &[&label]).await).await?;
+        ensure!(busy < 0.5, "{busy} workers");
+        Ok(())
+    })
+    .await
+}
+
 /// The number of calls into a plugin.
 async fn calls(world: &World, name: &str) -> Result<f64> {
     let label = format!("plugin=\"{name}\"");
@@ -77,6 +88,7 @@ async fn a_paused_object_is_left_alone_whatever_changes_and_runs_at_once_when_it
         for (round, resumed) in [None, Some("false")].into_iter().enumerate() {
             annotate(&world, &path(&world, "a"), PAUSED, Some("true")).await?;
             paused(&world, "misfit", 1).await?;
+            no_reconcile(&world, "misfit").await?;
             let before = calls(&world, "misfit").await?;
             let value = format!("value {round}");
             set(&world, "a", &value).await?;

@@ -29,6 +29,11 @@ fn grant(world: &World) -> Grant {
     )
 }
 
+/// The same with time for what takes long on a busy machine.
+fn patient(world: &World) -> Grant {
+    grant(world).limits(|limits| limits.deadline_seconds = 60)
+}
+
 /// Makes an object the misfit treats as its mode says; returns its uid.
 async fn misfit(world: &World, name: &str, mode: &str) -> Result<String> {
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
@@ -151,7 +156,16 @@ async fn told(world: &World, mode: &str, uid: &str, words: &[&str]) -> Result<()
 
 /// Every mode fails with one of its words, more than once if it is to be `retried`, while the others go on; cured, it works.
 async fn fails(modes: &'static [(&'static str, &'static [&'static str])], retried: bool) -> Result<()> {
-    with_misfit(async |world: Arc<World>| {
+    fails_granted(grant, modes, retried).await
+}
+
+/// The same with another grant.
+async fn fails_granted(
+    grant: impl FnOnce(&World) -> Grant,
+    modes: &'static [(&'static str, &'static [&'static str])],
+    retried: bool,
+) -> Result<()> {
+    with_misfit_granted(grant, async |world: Arc<World>| {
         let mut uids = Vec::new();
         for (number, (mode, _)) in modes.iter().enumerate() {
             uids.push(misfit(&world, &format!("bad-{number}"), mode).await?);
@@ -214,7 +228,7 @@ async fn p5_a_panics_text_is_in_the_log() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn p6_a_flood_of_log_lines_is_cut_off_and_counted() -> Result<()> {
-    with_misfit(async |world: Arc<World>| {
+    with_misfit_granted(patient, async |world: Arc<World>| {
         misfit(&world, "bad", "log-flood:20000").await?;
         the_others_go_on(&world).await?;
         // It is no failure: what is too much is dropped.

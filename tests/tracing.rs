@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use collector::{Collector, Mood, Span, Trace};
 use http::Method;
 use oarlock_tests::harness::with_world;
-use oarlock_tests::harness::{Exchange, Grant, SOON, World, WorldOptions, eventually, oarlock_binary};
+use oarlock_tests::harness::{Exchange, Grant, LogLine, SOON, World, WorldOptions, eventually, oarlock_binary};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -126,8 +126,8 @@ async fn a_reconcile_is_one_trace_with_its_calls_requests_and_writes() -> Result
 async fn log_and_metrics_name(world: &World, collector: &Collector, trace: &Trace) -> Result<()> {
     let correlation = trace.root.attribute("oarlock.correlation_id");
     let of_reconcile = |field: &str| Some(field) == Some(correlation);
-    let lines = world.log(|line| line.field("correlation_id").is_some_and(|id| of_reconcile(&id))).await?;
-    ensure!(!lines.is_empty(), "no log line of {correlation}");
+    let of_this = |line: &LogLine| line.field("correlation_id").is_some_and(|id| of_reconcile(&id));
+    let lines = world.logged(correlation, of_this).await?;
     for line in &lines {
         ensure!(line.field("trace_id").as_deref() == Some(&trace.root.trace), "{line:?}");
     }

@@ -339,6 +339,15 @@ async fn endpoints_follow_pods_and_the_config_map_follows_injection() -> Result<
                 Ok(())
             })
             .await?;
+            eventually(SOON, "the end of the repair", || async {
+                let busy = ["controller=\"traffic\""];
+                let busy =
+                    world.host(async |host| host.metric("controller_runtime_active_workers", &busy).await).await?;
+                let entry = world.host(async |host| host.plugin("traffic").await).await?;
+                ensure!(busy < 0.5 && entry["queueDepth"] == 0, "{busy} workers, {entry}");
+                Ok(())
+            })
+            .await?;
             let quiet = world.kubernetes_gate.mark();
             steady(Duration::from_secs(1), "no further write", || async {
                 let writes = world.kubernetes_gate.writes_since(quiet);

@@ -226,6 +226,13 @@ async fn a_host_that_starts_again_switches_none_off_before_it_has_read_them() ->
             Ok(())
         })
         .await?;
+        steady(Duration::from_secs(2), "the webhook", || async {
+            let config = configuration(&world, "mutating").await?;
+            ensure!(text(&config, "/webhooks/0/name") == "initializers.oarlock.dev", "{config}");
+            Ok(())
+        })
+        .await?;
+        // The host answers it within the webhook's time: it is held back for a part of that only.
         let creating = tokio::spawn({
             let world = Arc::clone(&world);
             async move {
@@ -233,9 +240,10 @@ async fn a_host_that_starts_again_switches_none_off_before_it_has_read_them() ->
                 world.cluster.create(&format!("/api/v1/namespaces/{}/configmaps", world.namespace), &object).await
             }
         });
-        steady(Duration::from_secs(2), "the webhook", || async {
+        steady(Duration::from_millis(500), "the webhook, with a review that waits", || async {
             let config = configuration(&world, "mutating").await?;
             ensure!(text(&config, "/webhooks/0/name") == "initializers.oarlock.dev", "{config}");
+            ensure!(!creating.is_finished(), "the object was answered for before they were read");
             Ok(())
         })
         .await?;

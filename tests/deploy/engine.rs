@@ -139,7 +139,7 @@ async fn the_image_runs_in_an_engine_without_rights_and_ends_when_it_is_told() -
     ensure!(plugins.contains("network.wasm"), "{plugins}");
     let user = engine.podman(&["top", &container, "huser"])?;
     ensure!(user.lines().skip(1).all(|line| line.trim() == "65532"), "{user}");
-    engine.podman(&["stop", "--time", "20", &container])?;
+    engine.podman(&["stop", "--time", "90", &container])?;
     let status = engine.podman(&["inspect", "--format", "{{.State.ExitCode}}", &container])?;
     ensure!(status == "0", "it ended with {status}: {}", engine.logs(&container)?);
     Ok(())

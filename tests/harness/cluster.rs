@@ -4,6 +4,7 @@ use super::borrowed::{self, Borrowed};
 use super::identity::Identity;
 use super::process::{Process, oarlock_binary};
 use super::wait::eventually;
+use super::world::SOON;
 use anyhow::{Context, Result, bail, ensure};
 use http::{Method, Request};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -15,8 +16,7 @@ use std::{
 };
 use tokio::{fs, process::Command, time::timeout};
 
-const START: Duration = Duration::from_secs(30);
-const KUBECTL: Duration = Duration::from_secs(60);
+const KUBECTL: Duration = Duration::from_secs(180);
 
 /// Begins the names of [`Cluster::fresh_namespace`].
 pub(super) const FRESH_NAMESPACE: &str = "oarlock-e2e-";
@@ -81,7 +81,7 @@ impl Cluster {
                 (kubeconfig, Some(server))
             }
         };
-        let connected = eventually(START, "the API server", || connect(&kubeconfig)).await;
+        let connected = eventually(SOON, "the API server", || connect(&kubeconfig)).await;
         let client = match (&connected, &server) {
             (Err(_), Some(server)) => connected.with_context(|| server.tail())?,
             _ => connected?,
@@ -265,7 +265,7 @@ impl Cluster {
             if self.get(&root_ca("default")).await?.is_some() {
                 let path = root_ca(name);
                 let is_there = || async { self.get(&path).await?.context("it does not exist").map(drop) };
-                eventually(super::SOON, &path, is_there).await?;
+                eventually(SOON, &path, is_there).await?;
             }
         }
         Ok(name.to_owned())
@@ -275,7 +275,7 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// The file is invalid, the server rejects it, or does not serve the kind within 10 s.
+    /// The file is invalid, the server rejects it, or does not serve the kind within [`SOON`].
     pub async fn apply_crd(&self, file: &Path) -> Result<()> {
         let text = fs::read_to_string(file).await.with_context(|| file.display().to_string())?;
         let crd: Value = serde_saphyr::from_str(&text).with_context(|| file.display().to_string())?;
@@ -287,7 +287,7 @@ impl Cluster {
         };
         let plural = field("/spec/names/plural").context("no plural")?;
         let path = format!("/apis/{group}/{version}/{plural}");
-        eventually(Duration::from_secs(10), &format!("{path} to be served"), || self.list(&path)).await?;
+        eventually(SOON, &format!("{path} to be served"), || self.list(&path)).await?;
         Ok(())
     }
 }

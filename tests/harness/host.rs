@@ -2,6 +2,7 @@
 
 use super::http_client::HttpClient;
 use super::process::{LogLine, Process, code_cache, oarlock_binary};
+use super::world::SOON;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::{
@@ -9,8 +10,6 @@ use std::{
     process::ExitStatus,
     time::Duration,
 };
-
-const START: Duration = Duration::from_secs(30);
 
 /// Configuration of a host.
 #[derive(Clone, Debug)]
@@ -45,7 +44,7 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// The host is not built, ends, or prints nothing within 30 s.
+    /// The host is not built, ends, or prints nothing within [`SOON`].
     pub async fn start(options: &HostOptions) -> Result<Self> {
         let text = |path: &Path| path.display().to_string();
         let mut args = vec!["run".to_owned(), "--plugins".to_owned(), text(&options.plugins)];
@@ -74,7 +73,7 @@ impl Host {
         };
         let process =
             Process::spawn("oarlock run", &program, &args, &options.environment, &options.log, options.own_group)?;
-        let line = process.line(START, "its admin address", |line| line.field("admin_addr").is_some()).await?;
+        let line = process.line(SOON, "its admin address", |line| line.field("admin_addr").is_some()).await?;
         let address = line.field("admin_addr").context("no admin_addr")?;
         Ok(Self { process, admin: HttpClient::without_reuse(&format!("http://{address}")) })
     }

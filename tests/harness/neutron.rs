@@ -2,12 +2,11 @@
 
 use super::http_client::{Answer, HttpClient};
 use super::process::{Process, executable};
+use super::world::SOON;
 use anyhow::{Context, Result, bail, ensure};
 use http::Method;
 use serde_json::{Map, Value, json};
-use std::{collections::BTreeMap, env, fs, path::Path, time::Duration};
-
-const START: Duration = Duration::from_secs(15);
+use std::{collections::BTreeMap, env, fs, path::Path};
 
 /// A Neutron server.
 #[derive(Debug)]
@@ -303,7 +302,7 @@ fn strings(map: &Map<String, Value>) -> BTreeMap<String, String> {
 
 /// The URL that the emulator prints after `label`.
 async fn announced(emulator: &Process, label: &str) -> Result<String> {
-    let line = emulator.line(START, label, |line| line.text.contains(label)).await?;
+    let line = emulator.line(SOON, label, |line| line.text.contains(label)).await?;
     let (_, url) = line.text.split_once(label).context("no address")?;
     Ok(url.trim().trim_end_matches('/').to_owned())
 }

@@ -20,6 +20,9 @@ use tokio::{
     time::timeout,
 };
 
+/// What a process wrote last is read within this time after its end, unless a process that it started goes on and holds its outputs.
+const LAST_LINES: Duration = Duration::from_secs(10);
+
 /// Lines kept in memory per process; the file has all lines.
 const RING: usize = 20_000;
 
@@ -194,16 +197,19 @@ impl Process {
         Ok(())
     }
 
-    /// Waits for the end of the process.
+    /// Waits for the end of the process, and of its output.
     ///
     /// # Errors
     ///
     /// The process still runs after `deadline`.
     pub async fn wait(&mut self, deadline: Duration) -> Result<ExitStatus> {
-        match timeout(deadline, self.child.wait()).await {
-            Ok(status) => Ok(status?),
-            Err(_) => bail!("{} still runs after {} s:\n{}", self.name, deadline.as_secs_f32(), self.tail()),
-        }
+        let Ok(status) = timeout(deadline, self.child.wait()).await else {
+            bail!("{} still runs after {} s:\n{}", self.name, deadline.as_secs_f32(), self.tail())
+        };
+        // The channel closes when both outputs end.
+        let mut grown = self.grown.clone();
+        let _ = timeout(LAST_LINES, async { while grown.changed().await.is_ok() {} }).await;
+        Ok(status?)
     }
 
     /// Its exit status, if it has ended.

@@ -58,8 +58,17 @@ async fn h10_versions_that_answer_nonsense_or_miss_deadlines_are_rolled_back_and
             world.plugins.place("misfit.wasm", &misfit_version(version, mode)?)?;
             set(&world, "steady", mode).await?;
             if mode == "apply-nameless" {
-                // Its `patch` is asked when there is something to change for it.
-                runs(&world, "misfit", version).await?;
+                // Its `patch` is asked when there is something to change for it. The change above may be that already, if its event comes
+                // after the swap.
+                eventually(SOON, &format!("version {version} to run"), || async {
+                    let entry = plugin(&world, "misfit").await?;
+                    let (state, running, next) = (text(&entry, "/state"), text(&entry, "/version"), &entry["next"]);
+                    let runs = state == "active" && running == version;
+                    let ran = text(next, "/version") == version && text(next, "/state") == "failed";
+                    ensure!(runs || ran, "{entry}");
+                    Ok(())
+                })
+                .await?;
                 set(&world, "steady", "other").await?;
             }
             let value = if mode == "apply-nameless" { "other" } else { mode };

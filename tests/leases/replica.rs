@@ -69,6 +69,18 @@ impl Replica {
         self
     }
 
+    /// With a longer Lease, for tests in which none expires: a busy machine may stop a host for seconds.
+    pub(super) fn patient(mut self) -> Self {
+        for (name, seconds) in [("duration", "30"), ("renew-deadline", "20"), ("retry-period", "2")] {
+            let args = &mut self.options.args;
+            let at = args.iter().position(|arg| *arg == format!("--lease-{name}-seconds"));
+            if let Some(value) = at.and_then(|at| args.get_mut(at + 1)) {
+                seconds.clone_into(value);
+            }
+        }
+        self
+    }
+
     /// The misfit's grant, with this host's own way out.
     pub(super) fn grant(&self) -> Grant {
         let verbs = ["get", "list", "watch", "create", "patch", "delete"];

@@ -5,9 +5,10 @@ use super::{Load, options};
 use crate::admission::gatekeeper;
 use anyhow::{Context, Result, ensure};
 use http::StatusCode;
-use oarlock_tests::harness::{Grant, SOON, World, eventually, misfit_version, text, with_world};
+use oarlock_tests::harness::{Grant, LogLine, SOON, World, eventually, misfit_version, text, with_world};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -49,22 +50,21 @@ impl Endpoints {
     }
 }
 
-fn free_port() -> Result<u16> {
-    Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
-}
-
 /// Starts a host that answers admission behind the Service, and waits until it is ready.
 async fn start(world: &World, endpoints: &Endpoints, name: &'static str) -> Result<Replica> {
-    let mut replica = Replica::new(world, name).await?;
+    let mut replica = Replica::new(world, name).await?.patient();
     replica.place("misfit", &misfit_version("1", "")?)?;
     let verbs = ["get", "list", "watch", "create", "patch", "delete"];
     let grant = Grant::nothing().rule("", &["configmaps", "secrets"], &verbs).all_admission();
     replica.plugins.grant("gatekeeper", &grant)?;
     replica.plugins.place("gatekeeper.wasm", &gatekeeper("yes")?)?;
-    let port = free_port()?;
-    let (at, of) = (format!("127.0.0.1:{port}"), format!("{HOME}/oarlock"));
-    let args = ["--admission-addr", &at, "--admission-service", &of, "--shutdown-delay-seconds", "2"];
+    let of = format!("{HOME}/oarlock");
+    // On a busy machine it takes a while until the API server asks the others only.
+    let args = ["--admission-addr", "127.0.0.1:0", "--admission-service", &of, "--shutdown-delay-seconds", "10"];
     replica.start(&args).await?;
+    let listens = |line: &LogLine| line.text.contains("admission server listening");
+    let line = replica.host()?.process().line(SOON, "its admission address", listens).await?;
+    let at: SocketAddr = line.field("addr").context("no addr")?.parse()?;
     let admin = replica.host()?.admin();
     eventually(SOON, "the host to be ready", || async {
         let answer = admin.get("/readyz").await?;
@@ -72,7 +72,7 @@ async fn start(world: &World, endpoints: &Endpoints, name: &'static str) -> Resu
         Ok(())
     })
     .await?;
-    endpoints.add(name, port, admin.base());
+    endpoints.add(name, at.port(), admin.base());
     Ok(replica)
 }
 
@@ -170,6 +170,12 @@ async fn hosts_with_different_plugins_do_not_fight_for_the_webhook_configuration
         eventually(SOON, "the webhooks", webhooks).await?;
         let without = start(&world, &endpoints, "b").await?;
         without.plugins.remove("gatekeeper.wasm")?;
+        eventually(SOON, "the plugin to go from the second", || async {
+            let plugins = without.host()?.plugins().await?.to_string();
+            ensure!(!plugins.contains("gatekeeper"), "{plugins}");
+            Ok(())
+        })
+        .await?;
         tokio::time::sleep(Duration::from_secs(2)).await;
         let before = configurations(&with).len() + configurations(&without).len();
         tokio::time::sleep(Duration::from_secs(3)).await;

@@ -182,6 +182,13 @@ async fn a_standby_does_not_try_again_what_the_leader_aborted() -> Result<()> {
             |entry: &Value| entry["rollout"].is_null() && text(entry, "/next/reason").contains("more than 1 writes");
         shows(&leader, "the abort", &aborted).await?;
         shows(&heir, "the abort on the standby", &aborted).await?;
+        // What the candidate wrote is undone before the next one leads.
+        eventually(3 * SOON, "nothing of the candidate", || async {
+            let left = (marked(&world).await?, extras(&world).await?.len(), journals(&world).await?);
+            ensure!(left == (0, 0, 0), "{left:?}");
+            Ok(())
+        })
+        .await?;
         drop(leader.host.take());
         super::object(&world, "late").await?;
         seen(&world, "late", "first").await?;

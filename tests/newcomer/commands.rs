@@ -163,7 +163,8 @@ async fn n13_the_rbac_pipe_of_the_readme_works_on_a_fresh_cluster() -> Result<()
         checkout: folder.path(),
         kubeconfig: cluster.kubeconfig(),
         commands: None,
-        deadline: Duration::from_secs(60),
+        // It compiles the plugins.
+        deadline: Duration::from_secs(360),
     };
     let [first, pipe] = block.lines().collect::<Vec<_>>()[..] else { anyhow::bail!("{block}") };
     let refused = shell.run(pipe).await.err().context("the namespace is not needed")?;

@@ -4,8 +4,8 @@ use anyhow::{Context, Result, ensure};
 use oarlock_tests::harness::{Grant, PluginDir, Process, SOON, eventually, misfit_version, oarlock, oarlock_binary};
 use std::{fs, path::Path, time::Duration};
 
-/// Longer than a deadline that nobody stated, several times over.
-const AFTER_DEADLINES: Duration = Duration::from_secs(60);
+/// Longer than a compilation and a deadline that nobody stated, several times over.
+const AFTER_DEADLINES: Duration = Duration::from_secs(360);
 
 #[tokio::test]
 async fn n7_a_dev_that_cannot_start_leaves_the_kubeconfig_of_another_alone() -> Result<()> {

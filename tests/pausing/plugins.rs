@@ -1,6 +1,6 @@
 //! `oarlock pause`, `oarlock resume` and `oarlock reconcile` with a plugin: on one host, and one plugin of an object.
 
-use super::{calls, live, misfit, often, paused, set, stays};
+use super::{calls, live, misfit, no_reconcile, often, paused, set, stays};
 use crate::hot_swap::{grant, object, options, path, plugin, seen};
 use anyhow::{Result, ensure};
 use oarlock_tests::harness::{SOON, World, eventually, misfit_version, oarlock, text, with_world};
@@ -73,9 +73,17 @@ async fn one_plugin_of_an_object_is_paused_and_the_other_one_goes_on() -> Result
         misfit(&world, "other", "1")?;
         world.start_host().await?;
         object(&world, "a", "", &json!({})).await?;
+        for plugin in ["misfit", "other"] {
+            eventually(SOON, &format!("a reconcile of {plugin}"), || async {
+                ensure!(calls(&world, plugin).await? > 0.5, "none");
+                Ok(())
+            })
+            .await?;
+        }
         let name = format!("{}/a", world.namespace);
         says(&world, &["pause", "misfit", "ConfigMap", &name], true, &["paused for plugin misfit"]).await?;
         paused(&world, "misfit", 1).await?;
+        no_reconcile(&world, "misfit").await?;
         let (quiet, busy) = (calls(&world, "misfit").await?, calls(&world, "other").await?);
         for name in ["misfit", "other"] {
             says(&world, &["reconcile", name], true, &["reconciles 1 objects now"]).await?;

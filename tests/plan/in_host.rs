@@ -126,7 +126,7 @@ async fn a_plan_follows_the_changes_of_each_object() -> Result<()> {
             Ok(())
         })
         .await?;
-        super::last_write(&world).await?;
+        super::last_write_after(&world, "PluginSwapped").await?;
         // Nothing is left, and a version that never has enough is one that cannot be planned.
         let same = plan(&world, next.path(), &[]).await?;
         ensure!(same.code == 0, "{}{}", same.stdout, same.stderr);
@@ -234,6 +234,7 @@ async fn objects_that_stop_at_a_request_with_effects_are_undecidable() -> Result
         started(&world, "", 6).await?;
         let url = world.kubernetes_gate.url();
         world.plugins.grant("misfit", &config_maps(&world).origin(&url).config("url", &url))?;
+        world.logged("the change of the grant", |line| line.text.contains("grant changed")).await?;
         let sends = folder(&world, "sends", &misfit_version("two", "fragile:body-huge:10")?)?;
         let (code, found) = document(&world, sends.path(), &[]).await?;
         ensure!(code == 2 && found["undecidable"] == 2 && found["compared"]["failing"] == 0, "{found:#}");
@@ -253,6 +254,7 @@ async fn the_error_of_an_object_is_shown_without_secrets() -> Result<()> {
         let file = world.folder().join("mode");
         std::fs::write(&file, SECRET)?;
         world.plugins.grant("misfit", &config_maps(&world).secret_file("mode", &file))?;
+        world.logged("the change of the grant", |line| line.text.contains("grant changed")).await?;
         // Without a mode of its own, the version names the secret one in its error.
         let fails = folder(&world, "fails", &misfit_version("two", "")?)?;
         for output in ["diff", "json"] {

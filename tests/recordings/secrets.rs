@@ -10,7 +10,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_secs(180);
 
 /// The account's password is in a secret file and in the body of a request, the token in headers and in the cache.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

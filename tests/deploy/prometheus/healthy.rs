@@ -15,11 +15,11 @@ const LEASES: [&str; 8] = [
     "--lease-namespace",
     "default",
     "--lease-duration-seconds",
-    "6",
+    "30",
     "--lease-renew-deadline-seconds",
-    "4",
+    "20",
     "--lease-retry-period-seconds",
-    "1",
+    "2",
 ];
 
 pub(super) fn bare() -> WorldOptions {
@@ -58,6 +58,7 @@ async fn b1_b2_b12_no_alert_fires_without_plugins_idle_or_after_one_was_removed(
     watched(bare(), async |world, prometheus| {
         world.start_host().await?;
         prometheus.reads(&world).await?;
+        prometheus.calm().await?;
         prometheus.silent(ROUNDS).await?;
         world.plugins.grant("misfit", &grant(&world))?;
         world.plugins.place("misfit.wasm", &misfit_version("1", "")?)?;
@@ -76,6 +77,7 @@ async fn b1_b2_b12_no_alert_fires_without_plugins_idle_or_after_one_was_removed(
             Ok(())
         })
         .await?;
+        prometheus.calm().await?;
         prometheus.silent(ROUNDS).await?;
         world.plugins.remove("misfit.wasm")?;
         eventually(SOON, "its series to go", || async {
@@ -84,6 +86,7 @@ async fn b1_b2_b12_no_alert_fires_without_plugins_idle_or_after_one_was_removed(
             Ok(())
         })
         .await?;
+        prometheus.calm().await?;
         prometheus.silent(ROUNDS).await?;
         let metrics = scraped(&world).await?;
         ensure!(!metrics.contains("\"misfit\""), "they came back: {metrics}");
@@ -125,6 +128,7 @@ async fn no_alert_fires_about_one_of_two_hosts() -> Result<()> {
             Ok(())
         })
         .await?;
+        prometheus.calm().await?;
         prometheus.silent(ROUNDS).await
     })
     .await
