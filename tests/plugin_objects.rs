@@ -73,6 +73,11 @@ fn condition<'a>(object: &'a Value, kind: &str) -> &'a str {
     found.and_then(|one| one["status"].as_str()).unwrap_or_default()
 }
 
+/// Whether the status has its last counts: so many objects, each of them in sync.
+fn counts(object: &Value, objects: usize) -> bool {
+    object["status"]["objects"] == objects && object["status"]["outOfSync"] == 0
+}
+
 async fn wish(world: &World, name: &str, spec: &Value) -> Result<()> {
     world.cluster.merge_patch(&path(world, name), &json!({"spec": spec})).await.map(drop)
 }
@@ -88,7 +93,7 @@ async fn a_plugin_has_an_object_that_shows_its_state_and_goes_with_it() -> Resul
         key(&world, "a").await?;
         start(&world).await?;
         let object = shows(&world, "misfit", "a running plugin", |object| {
-            condition(object, "Ready") == "True" && object["status"]["objects"] == 1
+            condition(object, "Ready") == "True" && counts(object, 1)
         })
         .await?;
         ensure!(object["spec"]["source"] == json!({"file": "misfit.wasm"}), "{object}");
@@ -287,7 +292,7 @@ async fn kubectl_lists_plugins_with_columns_and_waits_for_one_to_be_ready() -> R
         let wait = ["wait", "-n", namespace, "--for=condition=Ready", "plugin/misfit", "--timeout=60s"];
         let said = world.cluster.kubectl(&wait).await?;
         ensure!(said.contains("plugin.oarlock.dev/misfit condition met"), "{said}");
-        shows(&world, "misfit", "all objects", |object| object["status"]["objects"] == 3).await?;
+        shows(&world, "misfit", "all objects", |object| counts(object, 3)).await?;
         let lines = async |args: &[&str]| -> Result<Vec<Vec<String>>> {
             let table = world.cluster.kubectl(&[&["get", "plugins", "-n", namespace], args].concat()).await?;
             let words = |line: &str| line.split_whitespace().map(str::to_owned).collect();

@@ -181,15 +181,15 @@ async fn a9_the_hosts_own_certificates_are_renewed_under_reviews_first_the_one_t
         world.plugins.place("gatekeeper.wasm", &gatekeeper("yes")?)?;
         let (home, port) = service(&world).await?;
         let name = format!("oarlock.{home}.svc");
-        // Served until it is due in 7 s, and by a CA that is due in 14 s and ends 12 s later.
+        // Served until it is due in 20 s, and by a CA that is due in 40 s and ends 30 s later.
         let (key, serving) = (KeyPair::generate()?, KeyPair::generate()?);
-        let mut authority = lasting(Vec::new(), 14, 12)?;
+        let mut authority = lasting(Vec::new(), 40, 30)?;
         authority.distinguished_name.push(rcgen::DnType::CommonName, "old");
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let old = authority.self_signed(&key)?.pem();
         let names = vec![name.clone(), format!("oarlock.{home}"), format!("{name}.cluster.local")];
         let ca_key = key.serialize_pem();
-        let first = lasting(names, 7, 60)?.signed_by(&serving, &Issuer::new(authority, key))?.pem();
+        let first = lasting(names, 20, 60)?.signed_by(&serving, &Issuer::new(authority, key))?.pem();
         let encoded = |text: &str| base64::prelude::BASE64_STANDARD.encode(text);
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "metadata": {"name": "oarlock-admission"},
             "data": {"ca.crt": encoded(&old), "ca.key": encoded(&ca_key), "tls.crt": encoded(&first),

@@ -145,10 +145,12 @@ async fn an_object_with_a_reference_pulls_its_plugin_and_follows_the_reference()
         shows(&world, "idle", "version 3", runs("3")).await?;
         world.kill_host().await?;
         drop(registry);
+        let left = world.cluster.get(&path(&world, "idle")).await?.context("gone")?;
+        ensure!(runs("3")(&left), "{left:#}");
         world.start_host_with(&args).await?;
-        let started = world.cluster.get(&path(&world, "idle")).await?.context("gone")?;
         eventually(SOON, "the plugin of the cache", || async {
-            ensure!(runs("3")(&started) && text(&entry(&world, "idle").await?, "/state") == "active", "not yet");
+            let entry = entry(&world, "idle").await?;
+            ensure!(text(&entry, "/state") == "active" && text(&entry, "/version") == "3", "{entry:#}");
             Ok(())
         })
         .await

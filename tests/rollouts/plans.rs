@@ -319,9 +319,14 @@ async fn a_shadow_compares_and_writes_nothing() -> Result<()> {
         .await?;
         let writes = world.kubernetes_gate.writes_since(mark);
         ensure!(!writes.iter().any(|exchange| exchange.path.contains("-extra")), "the shadow wrote");
-        let metrics =
-            world.host(async |host| host.metric("oarlock_rollout_different_writes", &["\"misfit\""]).await).await?;
-        ensure!((metrics - 20.0).abs() < f64::EPSILON, "{metrics}");
+        eventually(SOON, "the metric", || async {
+            let labels = ["\"misfit\""];
+            let writes =
+                world.host(async |host| host.metric("oarlock_rollout_different_writes", &labels).await).await?;
+            ensure!((writes - 20.0).abs() < f64::EPSILON, "{writes}");
+            Ok(())
+        })
+        .await?;
         command(&world, "promote").await?;
         runs(&world, "two").await?;
         Ok(())
