@@ -74,8 +74,9 @@ fn condition<'a>(object: &'a Value, kind: &str) -> &'a str {
 }
 
 /// Whether the status has its last counts: so many objects, each of them in sync.
-fn counts(object: &Value, objects: usize) -> bool {
-    object["status"]["objects"] == objects && object["status"]["outOfSync"] == 0
+fn counts(object: &Value, objects: u64) -> bool {
+    let count = |pointer: &str| object.pointer(pointer).and_then(Value::as_u64);
+    count("/status/objects") == Some(objects) && count("/status/outOfSync") == Some(0)
 }
 
 async fn wish(world: &World, name: &str, spec: &Value) -> Result<()> {

@@ -4,6 +4,7 @@
 //!
 //! OCI distribution specification 1.1; docker's token specification for logins.
 
+mod connector;
 pub(super) mod login;
 pub(super) mod transport;
 

@@ -1,5 +1,6 @@
 //! HTTP requests to registries, bounded in time, size and redirects.
 
+use super::connector::Connector;
 use crate::Error;
 use crate::reference::is_loopback;
 use bytes::Bytes;
@@ -80,7 +81,7 @@ pub(super) struct Call<'a> {
 /// The HTTP connections.
 #[derive(Debug)]
 pub(super) struct Transport {
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    client: Client<HttpsConnector<Connector>, Full<Bytes>>,
     timeout: Duration,
 }
 
@@ -104,8 +105,11 @@ impl Transport {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_connect_timeout(Some(CONNECT.min(timeout)));
-        let connector =
-            HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().wrap_connector(tcp);
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(Connector::new(tcp));
         let client = Client::builder(TokioExecutor::new())
             .pool_idle_timeout(Duration::from_secs(30))
             .pool_timer(TokioTimer::new())
