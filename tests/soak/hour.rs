@@ -187,16 +187,21 @@ impl Week {
             "users": [{"name": "soak", "user": {"token": user(self.hour)}}],
             "contexts": [{"name": "soak", "context": {"cluster": "soak", "user": "soak", "namespace": "default"}}]});
         replace(folder, "kubeconfig", &config.to_string())?;
-        let folder = folder.join("certificates");
-        let key = KeyPair::generate()?;
-        let mut authority = CertificateParams::default();
-        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let ca = authority.self_signed(&key)?.pem();
+        // The CA stays, as that of an issuer does: a certificate of a new one would be served two minutes later.
+        let (certificates, ca_key) = (folder.join("certificates"), folder.join("ca.key"));
+        if !ca_key.exists() {
+            let key = KeyPair::generate()?;
+            let mut authority = CertificateParams::default();
+            authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+            replace(&certificates, "ca.crt", &authority.self_signed(&key)?.pem())?;
+            replace(folder, "ca.key", &key.serialize_pem())?;
+        }
+        let ca = std::fs::read_to_string(certificates.join("ca.crt"))?;
+        let issuer = Issuer::from_ca_cert_pem(&ca, KeyPair::from_pem(&std::fs::read_to_string(ca_key)?)?)?;
         let serving = KeyPair::generate()?;
-        let certificate = CertificateParams::new(vec!["127.0.0.1".to_owned()])?;
-        let certificate = certificate.signed_by(&serving, &Issuer::new(authority, key))?.pem();
-        for (file, content) in [("ca.crt", &ca), ("tls.crt", &certificate), ("tls.key", &serving.serialize_pem())] {
-            replace(&folder, file, content)?;
+        let certificate = CertificateParams::new(vec!["127.0.0.1".to_owned()])?.signed_by(&serving, &issuer)?.pem();
+        for (file, content) in [("tls.crt", &certificate), ("tls.key", &serving.serialize_pem())] {
+            replace(&certificates, file, content)?;
         }
         Ok(())
     }
