@@ -141,7 +141,7 @@ pub async fn of_kubeconfig(kubeconfig: Kubeconfig, context: Option<String>) -> R
 }
 
 /// Takes the token out of a `tokenFile` that ends in a newline, as `kubectl create token` prints it: kube would send the newline, too. When the
-/// token is refused, [`renewing`] reads the file again.
+/// token is refused, [`renewing()`] reads the file again.
 fn trim_token(auth: &mut kube::config::AuthInfo) {
     let Some(path) = auth.token_file.as_ref().filter(|_| auth.token.is_none()) else { return };
     // kube says why it cannot read the file.
