@@ -44,6 +44,11 @@ impl Worker {
                 item = next_item(controller) => item,
             };
             let Some(item) = item else { return };
+            // Another leadership may have begun while the worker waited for a key, after writes of another host.
+            tokio::select! {
+                () = controller.stop.cancelled() => return,
+                () = controller.know_journals() => {}
+            }
             if controller.paused_by().is_some() {
                 // The pause began while the worker waited for a key.
                 controller.queue.add(item.key.clone(), item.trigger);
@@ -164,6 +169,10 @@ fn is_exempt(plugin: &str, version: &Version, item: &Item<ReconcileKey>) -> bool
 }
 
 /// The next key, once the plugin may run: this host leads, the plugin is not paused, no quarantine holds, and the watches are in sync.
+///
+/// # Cancel safety
+///
+/// Dropping the future loses no key: it is taken last.
 async fn next_item(controller: &Controller) -> Option<Item<ReconcileKey>> {
     loop {
         controller.lead.wait().await;
@@ -175,10 +184,7 @@ async fn next_item(controller: &Controller) -> Option<Item<ReconcileKey>> {
         }
         if controller.version.synced() {
             controller.know_journals().await;
-            let item = controller.queue.get().await;
-            // Another leadership may have begun meanwhile, after writes of another host.
-            controller.know_journals().await;
-            return item;
+            return controller.queue.get().await;
         }
         tokio::time::sleep(ASK_AGAIN).await;
     }
