@@ -3,20 +3,26 @@
 use super::*;
 use serde_json::json;
 
+/// A follower that had each of three changes within this time. What the server was asked for until then is forgotten.
+async fn followed(server: &Server, most: Duration) -> Follower {
+    let follower = Follower::all(&informers(server));
+    follower.until_told("synced").await;
+    for i in 0..3 {
+        server.apply(&format!("default/o{i}"), &json!({}));
+        let changed = Instant::now();
+        follower.until_equal(server).await;
+        assert!(changed.elapsed() <= most, "{:?}", changed.elapsed());
+    }
+    server.world().requests.clear();
+    follower
+}
+
 /// A proxy ends each response at once. The cache follows over lists, as often as the pauses between failures permit.
 #[tokio::test(start_paused = true)]
 async fn i1_a_server_that_closes_every_watch_at_once_is_listed_again_and_not_flooded() {
     let server = Server::new();
     server.world().closing = true;
-    let follower = Follower::all(&informers(&server));
-    follower.until_told("synced").await;
-    for i in 0..3 {
-        server.apply(&format!("default/o{i}"), &json!({}));
-        let changed = Instant::now();
-        follower.until_equal(&server).await;
-        assert!(changed.elapsed() <= Duration::from_secs(90), "{:?}", changed.elapsed());
-    }
-    server.world().requests.clear();
+    let follower = followed(&server, Duration::from_secs(90)).await;
     tokio::time::sleep(Duration::from_secs(600)).await;
     let status = follower.subscription.status().to_string();
     assert!(status.contains("without an event"), "{status}");
@@ -82,15 +88,7 @@ async fn i3_any_other_error_in_the_stream_relists_at_once() {
 async fn i2_watches_that_bring_nothing_for_minutes_are_followed_by_a_list() {
     let server = Server::new();
     server.world().buffering = true;
-    let follower = Follower::all(&informers(&server));
-    follower.until_told("synced").await;
-    for i in 0..3 {
-        server.apply(&format!("default/o{i}"), &json!({}));
-        let changed = Instant::now();
-        follower.until_equal(&server).await;
-        assert!(changed.elapsed() <= Duration::from_secs(330), "{:?}", changed.elapsed());
-    }
-    server.world().requests.clear();
+    let follower = followed(&server, Duration::from_secs(330)).await;
     tokio::time::sleep(Duration::from_secs(3600)).await;
     let lists = server.requests("LIST").len();
     assert!((10..=12).contains(&lists), "{lists} lists in an hour");
