@@ -243,6 +243,15 @@ impl Decision {
         self.changes.iter().find(|of| of.summary() == summary)
     }
 
+    /// The changes of a candidate's reconcile that this version would not make.
+    pub(super) fn unlike(&self, key: &ReconcileKey, changes: &[Change]) -> Vec<Difference> {
+        let made = Self { changes: changes.to_vec(), ..Self::default() };
+        let mut found = differences(key, self, &made);
+        let contents = made.contents(&key.kind);
+        found.retain(|one| contents.contains_key(&one.write));
+        found
+    }
+
     /// Each write with its content.
     fn contents(&self, kind: &GroupVersionKind) -> BTreeMap<String, Value> {
         let mut all = BTreeMap::new();
@@ -398,6 +407,20 @@ mod tests {
             found.iter().map(|one| (one.write.as_str(), one.deletes)).collect::<Vec<_>>(),
             [("delete ConfigMap n/y", true)]
         );
+    }
+
+    #[test]
+    fn of_a_reconcile_only_the_changes_that_the_other_version_would_not_make_are_unlike() {
+        let current = Decision { status: Some(json!({"a": 1})), ..decision(vec![apply("x", "blue"), delete("y")]) };
+        let unlike = |changes: &[Change]| -> Vec<String> {
+            current.unlike(&key(), changes).into_iter().map(|one| one.field).collect()
+        };
+        assert_eq!(unlike(&[apply("x", "blue")]), [""; 0]);
+        assert_eq!(unlike(&[apply("x", "red"), apply("z", "red")]), ["apply ConfigMap /data/color", "apply ConfigMap"]);
+        // As in the comparison before the reconcile, so that no write counts twice.
+        let ids = |found: Vec<Difference>| found.into_iter().map(|one| one.id).collect::<Vec<_>>();
+        let before = differences(&key(), &decision(vec![]), &decision(vec![apply("z", "red")]));
+        assert_eq!(ids(current.unlike(&key(), &[apply("z", "blue")])), ids(before));
     }
 
     #[test]

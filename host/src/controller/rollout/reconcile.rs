@@ -1,8 +1,9 @@
 //! A reconcile during a rollout: the candidate's is compared first and its writes are entered in the journal; that of the version that runs
 //! begins with undoing the candidate's writes.
 
-use super::comparison::Decision;
-use super::entry::{Found, entry, object_of};
+use super::comparison::{Decision, Difference, Terms, decide};
+use super::entry::{Found, entry, has_elements, object_of};
+use super::tally::Tally;
 use super::{Controller, Rollout, RolloutEvent};
 use crate::apply::{Change, Identity, ObjectRef, WriteError, WriteIdentity};
 use crate::controller::outcome::{Failure, Next};
@@ -17,6 +18,11 @@ use std::time::Duration;
 /// Pause before the journals are read again.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 
+/// The key returns to the version that runs.
+fn back(why: &str) -> Failure {
+    Failure::HandedBack(why.to_owned())
+}
+
 impl Rollout {
     /// Counts the end of a candidate's reconcile.
     pub(in crate::controller) fn ended(&self, key: &ReconcileKey, error: Option<&str>, strike: bool) {
@@ -28,6 +34,39 @@ impl Rollout {
         if let Some(fault) = fault {
             self.fail(&fault);
         }
+    }
+
+    /// Counts differing writes with `count`, unless they exceed the limit of the canary.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::HandedBack`]: the rollout is aborted.
+    fn count(
+        &self,
+        key: &ReconcileKey,
+        differences: &[Difference],
+        count: impl FnOnce(&mut Tally),
+    ) -> Result<(), Failure> {
+        let most = self.steps.canary.as_ref().and_then(|canary| canary.max_different_writes);
+        let fault = {
+            let mut tally = self.tally();
+            match most.filter(|most| tally.would_exceed(differences, *most)) {
+                Some(most) => {
+                    let first = differences.first().map(|one| one.field.clone()).unwrap_or_default();
+                    Some(format!(
+                        "it would make more than {most} writes that the version that runs would not make (maxDifferentWrites); the \
+                         next, of {key}: {first}"
+                    ))
+                }
+                None => {
+                    count(&mut tally);
+                    tally.fault()
+                }
+            }
+        };
+        let Some(fault) = fault else { return Ok(()) };
+        self.fail(&fault);
+        Err(back("the rollout is aborted"))
     }
 }
 
@@ -43,34 +82,46 @@ impl Controller {
         key: &ReconcileKey,
         guard: &LeadershipGuard,
     ) -> Result<Decision, Failure> {
-        let back = |why: &str| Failure::HandedBack(why.to_owned());
         let Some(found) = self.compare(rollout, key, guard).await else {
             return Err(back("the object is gone or paused"));
         };
-        let most = rollout.steps.canary.as_ref().and_then(|canary| canary.max_different_writes);
-        let fault = {
-            let mut tally = rollout.tally();
-            match most.filter(|most| tally.would_exceed(&found.differences, *most)) {
-                Some(most) => {
-                    let first = found.differences.first().map(|one| one.field.clone()).unwrap_or_default();
-                    Some(format!(
-                        "it would make more than {most} writes that the version that runs would not make (maxDifferentWrites); the \
-                         next, of {key}: {first}"
-                    ))
-                }
-                None => {
-                    tally.compared(key, &found.current, &found.candidate, &found.differences);
-                    tally.fault()
-                }
-            }
-        };
-        match fault {
-            None => Ok(found.current),
-            Some(fault) => {
-                rollout.fail(&fault);
-                Err(back("the rollout is aborted"))
-            }
+        rollout.count(key, &found.differences, |tally| {
+            tally.compared(key, &found.current, &found.candidate, &found.differences);
+        })?;
+        Ok(found.current)
+    }
+
+    /// Counts those of the candidate's changes that the comparison before the reconcile did not see, such as changes after an HTTP request with
+    /// effects. Returns what the version that runs would do now. None: there are no such changes, or nobody knows.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::HandedBack`]: the key returns to the version that runs.
+    async fn count_unforeseen(
+        &self,
+        rollout: &Rollout,
+        (write_identity, key, object): (&WriteIdentity, &ReconcileKey, &Arc<Object>),
+        current: &Decision,
+        changes: &[Change],
+    ) -> Result<Option<Decision>, Failure> {
+        let before = current.unlike(key, changes);
+        if rollout.tally().new_among(&before) == 0 {
+            return Ok(None);
         }
+        let Some(version) = self.version.get().filter(|version| version.reaches(key)) else {
+            return Err(back("the version that runs does not reconcile it any more"));
+        };
+        // What the versions read may have changed since the comparison.
+        let terms = Terms { guard: &write_identity.guard, follows: false, observer: None };
+        let now = decide(&version, key, object, &terms).await;
+        // It would send a request of its own first.
+        if now.undecidable {
+            return Ok(None);
+        }
+        let mut differences = now.unlike(key, changes);
+        differences.retain(|one| before.iter().any(|known| known.id == one.id));
+        rollout.count(key, &differences, |tally| tally.differ(key, &differences))?;
+        Ok(Some(now))
     }
 
     /// Checks that the version that runs reconciles the object, too: it is the one that undoes the candidate's writes.
@@ -82,12 +133,14 @@ impl Controller {
         if self.version.get().is_some_and(|current| current.sees(&key.kind, &key.key)) {
             return Ok(());
         }
-        let why = "the version that runs does not reconcile it, and would not undo the writes".to_owned();
-        rollout.hold(key, &why);
-        Err(Failure::HandedBack(why))
+        let why = "the version that runs does not reconcile it, and would not undo the writes";
+        rollout.hold(key, why);
+        Err(back(why))
     }
 
     /// Enters how to undo the candidate's changes, before they are made.
+    ///
+    /// * `object` - which the candidate reconciles.
     ///
     /// # Errors
     ///
@@ -95,10 +148,12 @@ impl Controller {
     pub(in crate::controller) async fn enter(
         &self,
         rollout: &Rollout,
-        (write_identity, key): (&WriteIdentity, &ReconcileKey),
+        (write_identity, key, object): (&WriteIdentity, &ReconcileKey, &Arc<Object>),
         current: &Decision,
         changes: &[Change],
     ) -> Result<(), Failure> {
+        let now = self.count_unforeseen(rollout, (write_identity, key, object), current, changes).await?;
+        let current = now.as_ref().unwrap_or(current);
         let writer = &self.shared.writer;
         let mut all = Vec::new();
         for change in changes {
@@ -117,6 +172,11 @@ impl Controller {
             {
                 made = Err(format!("{}: the grant does not allow to delete it again", change.summary()));
             }
+            if let (Ok(Some(_)), Some(live)) = (&made, &live)
+                && let Some(why) = self.takes_elements(write_identity, change, live).await?
+            {
+                made = Err(format!("{}: {why}", change.summary()));
+            }
             match made {
                 Ok(None) => {}
                 Ok(Some(found)) => all.push(found),
@@ -127,6 +187,28 @@ impl Controller {
             }
         }
         self.enter_all(rollout, write_identity, key, all).await
+    }
+
+    /// Why an apply cannot be undone, if it takes elements of lists over from other writers: nobody else could tell later whose they were. The API
+    /// server knows.
+    async fn takes_elements(
+        &self,
+        write_identity: &WriteIdentity,
+        change: &Change,
+        live: &Object,
+    ) -> Result<Option<&'static str>, Failure> {
+        let Change::Apply { object, force: true, .. } = change else { return Ok(None) };
+        if live.managed().is_none() || !has_elements(object) {
+            return Ok(None);
+        }
+        match self.shared.writer.conflicts(write_identity, object).await {
+            // As in `.spec.containers[name="app"].image`.
+            Ok(conflicts) if conflicts.contains('[') => {
+                Ok(Some("it would take elements of a list over that another writer applied"))
+            }
+            Ok(_) => Ok(None),
+            Err(error) => Err(Failure::write("ask for conflicts before the canary's write", error)),
+        }
     }
 
     /// Enters that the candidate adds the plugin's finalizer, which the version that runs does not know.
@@ -150,7 +232,7 @@ impl Controller {
         found: Vec<Found>,
     ) -> Result<(), Failure> {
         if rollout.over.load(Relaxed) {
-            return Err(Failure::HandedBack("the rollout is over".to_owned()));
+            return Err(back("the rollout is over"));
         }
         let Some(journals) = self.shared.journals.as_ref().filter(|_| !found.is_empty()) else { return Ok(()) };
         match journals.record(write_identity, &rollout.version.identity, key, found).await {
@@ -161,7 +243,7 @@ impl Controller {
             }
             Err(error @ (WriteError::Forbidden(_) | WriteError::Invalid(_))) => {
                 rollout.fail(&format!("its journal cannot be stored: {error}"));
-                Err(Failure::HandedBack("the rollout is aborted".to_owned()))
+                Err(back("the rollout is aborted"))
             }
             Err(error) => Err(Failure::write("store the journal of the canary", error)),
         }

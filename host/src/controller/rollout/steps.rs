@@ -233,6 +233,9 @@ impl Controller {
     /// Gives the candidate a share of the objects for some time, and at least until each of them was reconciled.
     async fn canary(&self, rollout: &Rollout, share: u32, each: Duration) -> Result<(), String> {
         rollout.share.store(share, Relaxed);
+        if rollout.keys().is_empty() {
+            rollout.choose()?;
+        }
         let keys = rollout.keys();
         let count = keys.len();
         let words = format!("canary: the candidate reconciles {share} % of the objects, now {count}");
