@@ -42,7 +42,8 @@ impl Marks {
 
     /// Whether an object has a mark, which only another run of its key clears.
     pub(super) fn contains(&self, key: &ReconcileKey) -> bool {
-        self.out_of_sync.contains(key) || self.paused.contains(key) || self.complaints.contains(key)
+        [&self.out_of_sync, &self.paused, &self.failed].iter().any(|marked| marked.contains(key))
+            || self.complaints.contains(key)
     }
 
     /// Drops the marks of objects that are not reconciled any more.

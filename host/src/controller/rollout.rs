@@ -179,9 +179,10 @@ impl Rollout {
 
     /// From now on the object stays with the version that runs.
     fn hold(&self, key: &ReconcileKey, why: &str) {
+        let why = self.version.write_identity.secrets.hidden(why.to_owned());
         let full = {
             let mut held = self.held();
-            held.insert(key.clone(), crate::shorten(why, 300).to_owned());
+            held.insert(key.clone(), crate::shorten(&why, 300).to_owned());
             held.len() > MOST_HELD
         };
         if full {

@@ -4,19 +4,23 @@
 use super::comparison::{Decision, Difference, Terms, decide};
 use super::entry::{Found, entry, has_elements, object_of};
 use super::tally::Tally;
-use super::{Controller, Rollout, RolloutEvent};
+use super::{Controller, Journals, Rollout, RolloutEvent};
 use crate::apply::{Change, Identity, ObjectRef, WriteError, WriteIdentity};
 use crate::controller::outcome::{Failure, Next};
 use crate::controller::{ReconcileKey, Version};
 use crate::informer::Object;
 use crate::lease::LeadershipGuard;
 use crate::workqueue::Trigger;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// Pause before the journals are read again.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
+
+/// Pause before a host that was not allowed to read the journals asks again, if its plugin has a canary.
+const ASK_AGAIN: Duration = Duration::from_secs(60);
 
 /// The key returns to the version that runs.
 fn back(why: &str) -> Failure {
@@ -104,7 +108,7 @@ impl Controller {
         current: &Decision,
         changes: &[Change],
     ) -> Result<Option<Decision>, Failure> {
-        let before = current.unlike(key, changes);
+        let before = current.unlike(key, changes, &write_identity.secrets);
         if rollout.tally().new_among(&before) == 0 {
             return Ok(None);
         }
@@ -118,7 +122,7 @@ impl Controller {
         if now.undecidable {
             return Ok(None);
         }
-        let mut differences = now.unlike(key, changes);
+        let mut differences = now.unlike(key, changes, &write_identity.secrets);
         differences.retain(|one| before.iter().any(|known| known.id == one.id));
         rollout.count(key, &differences, |tally| tally.differ(key, &differences))?;
         Ok(Some(now))
@@ -299,30 +303,27 @@ impl Controller {
         }
     }
 
-    /// Reads the journals of earlier canaries once in a leadership, before the first reconcile: also if no version has a canary any more.
+    /// Reads the journals of earlier canaries once in a leadership, before the first reconcile: also if no version has a canary any more. A host
+    /// that may not read them reconciles all the same, and begins no canary.
     pub(in crate::controller) async fn know_journals(&self) {
-        let Some(journals) = &self.shared.journals else { return };
-        let mut known = self.journals_known.lock().await;
-        loop {
-            let leadership = self.leaderships.load(Relaxed);
-            let forbidden = self.journals_forbidden.load(Relaxed) == leadership && !self.has_canary();
-            if *known == leadership || forbidden {
-                return;
-            }
+        let Some(journals) = self.shared.journals.as_ref().filter(|_| !self.journals_are_settled()) else { return };
+        let _reads = self.journals_reads.lock().await;
+        while !self.journals_are_settled() {
             // A host without canaries does not need the permission.
             if !self.has_canary() && !journals.may_load().await {
-                self.journals_forbidden.store(leadership, Relaxed);
-                continue;
+                self.forbid_journals();
+                return;
             }
-            match journals.load(&self.name).await {
-                Ok(()) => {
-                    *known = leadership;
-                    for key in journals.keys(&self.name) {
-                        self.queue.add(key, Trigger::Swap);
-                    }
-                }
-                Err(WriteError::Forbidden(_)) if !self.has_canary() => {
-                    self.journals_forbidden.store(leadership, Relaxed);
+            match self.load_journals(journals).await {
+                Ok(()) => return,
+                Err(WriteError::Forbidden(why)) => {
+                    tracing::warn!(
+                        plugin = self.name,
+                        why,
+                        "the journals of canaries cannot be read, so none begins: apply the output of `oarlock rbac`"
+                    );
+                    self.forbid_journals();
+                    return;
                 }
                 Err(error) => {
                     tracing::warn!(plugin = self.name, %error, "the journals of canaries cannot be read: the keys wait");
@@ -332,10 +333,36 @@ impl Controller {
         }
     }
 
+    /// Whether the journals are known in this leadership, or the host was not allowed to read them.
+    fn journals_are_settled(&self) -> bool {
+        let leadership = self.leaderships.load(Relaxed);
+        if self.journals_known.load(Relaxed) == leadership {
+            return true;
+        }
+        let forbidden = *self.journals_forbidden.lock().unwrap_or_else(PoisonError::into_inner);
+        forbidden.is_some_and(|(in_leadership, at)| {
+            in_leadership == leadership && (at.elapsed() < ASK_AGAIN || !self.has_canary())
+        })
+    }
+
+    fn forbid_journals(&self) {
+        let now = (self.leaderships.load(Relaxed), Instant::now());
+        *self.journals_forbidden.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+    }
+
+    /// Reads the journals, and enqueues their keys.
+    async fn load_journals(&self, journals: &Journals) -> Result<(), WriteError> {
+        let leadership = self.leaderships.load(Relaxed);
+        journals.load(&self.name).await?;
+        self.journals_known.store(leadership, Relaxed);
+        for key in journals.keys(&self.name) {
+            self.queue.add(key, Trigger::Swap);
+        }
+        Ok(())
+    }
+
     fn has_canary(&self) -> bool {
-        let canary =
-            |version: &Version| version.loaded.guest.grants.rollout().is_some_and(|steps| steps.canary.is_some());
-        self.version.get().is_some_and(|version| canary(&version))
+        self.version.get().is_some_and(|version| version.loaded.guest.grants.has_canary())
     }
 
     /// Checks that a canary can keep its journals.
@@ -345,12 +372,12 @@ impl Controller {
                 "a canary needs a namespace for its journal: run the host with --plugin-objects NAMESPACE".to_owned()
             );
         };
-        let mut known = self.journals_known.lock().await;
-        let leadership = self.leaderships.load(Relaxed);
-        if *known != leadership {
-            let loaded = journals.load(&self.name).await;
-            loaded.map_err(|error| format!("the journals of canaries cannot be read: {error}"))?;
-            *known = leadership;
+        let _reads = self.journals_reads.lock().await;
+        if self.journals_known.load(Relaxed) != self.leaderships.load(Relaxed) {
+            let loaded = self.load_journals(journals).await;
+            loaded.map_err(|error| {
+                format!("the journals of canaries cannot be read: {error}; apply the output of `oarlock rbac`")
+            })?;
         }
         Ok(())
     }

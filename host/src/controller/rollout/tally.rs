@@ -241,6 +241,7 @@ mod tests {
 
     fn difference(id: u64) -> Difference {
         Difference {
+            missing: false,
             field: "apply ConfigMap /data".to_owned(),
             write: format!("apply ConfigMap n/{id}"),
             id,
