@@ -191,6 +191,22 @@ async fn objects_that_fail_with_the_running_version_do_not_count_against_the_can
     .await
 }
 
+/// The permissions of before do not let the host read journals: that concerns canaries only.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_that_may_not_read_journals_reconciles_and_refuses_the_canary() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        let forbidden = Action::kubernetes(StatusCode::FORBIDDEN, "Forbidden", "may not list secrets", None);
+        let _forbidden = world.kubernetes_gate.rule(Rule::every(forbidden).path("labelSelector=oarlock.dev%2Fcanary"));
+        objects(&world, 3, 0).await?;
+        started(&world, "blind", 3, &all(None)).await?;
+        let before = children(&world).await?;
+        world.plugins.file("misfit.wasm", &misfit_version("two", "marked")?)?;
+        aborted(&world, "two", "the journals of canaries cannot be read").await?;
+        restored(&world, &before).await
+    })
+    .await
+}
+
 /// Without a namespace for its journal a canary writes nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_canary_without_a_place_for_its_journal_does_not_begin() -> Result<()> {

@@ -174,6 +174,16 @@ mod tests {
     }
 
     #[test]
+    fn a_key_with_any_mark_has_to_run_once_more() {
+        let marks = Marks::new(&Metrics::new().plugin("p"));
+        for (name, of) in [("a", &marks.out_of_sync), ("b", &marks.paused), ("c", &marks.failed)] {
+            of.set(&key(name), true, || true);
+            assert!(marks.contains(&key(name)), "{name}");
+        }
+        assert!(!marks.contains(&key("d")));
+    }
+
+    #[test]
     fn an_event_about_an_annotation_is_recorded_once_and_again_when_it_comes_back() {
         let marks = Marks::new(&Metrics::new().plugin("p"));
         let event = |message: &str| Event { warning: true, reason: "R".to_owned(), message: message.to_owned() };

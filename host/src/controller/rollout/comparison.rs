@@ -408,6 +408,15 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_in_a_name_is_not_shown() {
+        let secrets = KnownSecrets::default();
+        secrets.learn_values([&"hunter2hunter2".to_owned()].into_iter());
+        let candidate = decision(vec![apply("of-hunter2hunter2", "blue")]);
+        let found = differences(&key(), &Decision::default(), &candidate, &secrets);
+        assert!(found.len() == 1 && !format!("{found:?}").contains("hunter2"), "{found:?}");
+    }
+
+    #[test]
     fn only_a_deletion_that_the_other_version_would_not_make_counts_as_one() {
         let found = differences(&key(), &decision(vec![delete("x")]), &decision(vec![delete("x"), delete("y")]), &KnownSecrets::off());
         assert_eq!(

@@ -349,5 +349,9 @@ mod tests {
         assert_eq!((shown("x").await, shown("x").await, shown("none").await), (true, false, false));
         let object = reads.get_unchecked(&kind(), &of("x").key).await.unwrap().unwrap();
         assert!(object.json().contains(r#""status":{"a":1}"#), "{}", object.json());
+        // A definition may say that the status is a text.
+        let text = patch("x", PatchKind::Merge, json!({"status": "ok"}));
+        assert_eq!(reads.carry_out(&text, manager).await, Ok(true));
+        assert!(!shown("x").await);
     }
 }
