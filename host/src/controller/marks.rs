@@ -42,7 +42,8 @@ impl Marks {
 
     /// Whether an object has a mark, which only another run of its key clears.
     pub(super) fn contains(&self, key: &ReconcileKey) -> bool {
-        self.out_of_sync.contains(key) || self.paused.contains(key) || self.complaints.contains(key)
+        [&self.out_of_sync, &self.paused, &self.failed].iter().any(|marked| marked.contains(key))
+            || self.complaints.contains(key)
     }
 
     /// Drops the marks of objects that are not reconciled any more.
@@ -170,6 +171,16 @@ mod tests {
         out_of_sync.set(&key("c"), true, || true);
         out_of_sync.set(&key("c"), false, || true);
         assert!(!out_of_sync.contains(&key("c")));
+    }
+
+    #[test]
+    fn a_key_with_any_mark_has_to_run_once_more() {
+        let marks = Marks::new(&Metrics::new().plugin("p"));
+        for (name, of) in [("a", &marks.out_of_sync), ("b", &marks.paused), ("c", &marks.failed)] {
+            of.set(&key(name), true, || true);
+            assert!(marks.contains(&key(name)), "{name}");
+        }
+        assert!(!marks.contains(&key("d")));
     }
 
     #[test]
