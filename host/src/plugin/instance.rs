@@ -260,7 +260,7 @@ impl Instance {
         actual: Option<&PluginState>,
     ) -> Result<Outcome, CallError> {
         const CALL: &str = "patch";
-        let (about, request) = (secret_of(request), to_wit(request));
+        let (about, request) = (request.clone(), to_wit(request));
         let (desired, actual) = (desired.map(|s| s.text().to_owned()), actual.map(|s| s.text().to_owned()));
         self.call(CALL, move |live| {
             Box::pin(async move {
