@@ -21,6 +21,10 @@ fn version(version: &str, mode: &str) -> Result<Vec<u8>> {
         if let Some(resources) = manifest.pointer_mut("/permissions/0/resources").and_then(Value::as_array_mut) {
             resources.push(json!("services"));
         }
+        if let Some(watches) = manifest.pointer_mut("/watches").and_then(Value::as_array_mut) {
+            watches.push(json!({"version": "v1", "kind": "Service", "labelSelector": "misfit-child=true",
+                "mapTo": {"type": "ownerReference"}}));
+        }
     })
 }
 

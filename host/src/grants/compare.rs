@@ -284,11 +284,13 @@ mod tests {
             "- http.origins: http://n",
             "- http.origins: https://x:1",
             "- limits: memoryMib 64",
+            "- rollout.plan: {\"approval\":\"OverLimit\",\"maxDeletes\":0}",
             "+ permissions: delete configmaps (core)",
             "+ permissions: * y (x)",
             "+ http.origins: https://y",
             "+ limits: memoryMib 16",
             "+ partial: true",
+            "+ rollout.plan: {\"approval\":\"OverLimit\",\"maxDeletes\":9}",
             "+ workers: 3",
             "~ config: url",
         ];
