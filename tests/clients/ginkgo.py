@@ -6,7 +6,8 @@ import xml.etree.ElementTree as xml
 WORDS = {"passed": "PASSED", "PASS": "PASSED", "skipped": "SKIPPED", "pending": "SKIPPED", "SKIP": "SKIPPED"}
 package, report, output = sys.argv[1:]
 results = [(case.get("status"), case.get("name")) for case in xml.parse(report).iter("testcase")]
-results = [(status, name) for status, name in results if name.startswith("[It]")]
+# Beside the tests, what failed before or after them: without it they are skipped.
+results = [(status, name) for status, name in results if name.startswith("[It]") or status not in ("passed", "skipped")]
 text = open(output, errors="replace").read()
 # The test of Go that runs those of Ginkgo is none by itself.
 suites = re.findall(r"^=== RUN +(\S+)\nRunning Suite:", text, re.M)
