@@ -3,6 +3,7 @@
 mod lost;
 mod plugin_objects;
 mod reads;
+mod regained;
 mod replica;
 mod rolling;
 mod rollouts;

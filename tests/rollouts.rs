@@ -1,6 +1,7 @@
 //! Rollouts of new versions: plan, shadow and canary beside the version that runs.
 
 mod aborts;
+mod approvals;
 mod canary;
 mod configurations;
 mod crashes;
@@ -84,13 +85,14 @@ async fn create(world: &World, name: &str, labels: &Value) -> Result<()> {
 
 /// A host that runs version `one` of the misfit in this mode, with all objects reconciled.
 pub(crate) async fn started(world: &World, mode: &str, count: usize, steps: &Value) -> Result<()> {
-    started_with(world, mode, count, &grant(world, steps)?).await
+    started_with(world, &misfit_version("one", mode)?, count, &grant(world, steps)?).await
 }
 
-async fn started_with(world: &World, mode: &str, count: usize, grant: &Grant) -> Result<()> {
+/// As [`started`], with this version `one` and this grant.
+async fn started_with(world: &World, component: &[u8], count: usize, grant: &Grant) -> Result<()> {
     world.cluster.apply_crd(&repository_root().join("deploy/crds/plugins.yaml")).await?;
     world.plugins.grant("misfit", grant)?;
-    world.plugins.file("misfit.wasm", &misfit_version("one", mode)?)?;
+    world.plugins.file("misfit.wasm", component)?;
     start(world).await?;
     eventually(SOON, "every object reconciled", || async {
         let found = children(world).await?;

@@ -10,7 +10,7 @@ use oarlock_tests::harness::{
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-const OBJECTS: usize = 20;
+pub(super) const OBJECTS: usize = 20;
 
 /// The grant of all hosts.
 fn grant(steps: &Value) -> Result<Grant> {
@@ -19,7 +19,7 @@ fn grant(steps: &Value) -> Result<Grant> {
 }
 
 /// Two hosts with version 1 of the misfit, and with the steps of a rollout in its grant. Returns them, the one that leads first.
-async fn two_hosts(world: &World, steps: &Value) -> Result<(Replica, Replica)> {
+pub(super) async fn two_hosts(world: &World, steps: &Value) -> Result<(Replica, Replica)> {
     two_hosts_with(world, "blind", &|_| grant(steps)).await
 }
 
@@ -65,19 +65,19 @@ async fn two_hosts_with(
 }
 
 /// Runs a command about the misfit at one host.
-async fn command(replica: &Replica, words: &[&str]) -> Result<()> {
+pub(super) async fn command(replica: &Replica, words: &[&str]) -> Result<()> {
     let address = replica.host()?.admin().base().to_owned();
     let ran = oarlock(&[words, &["misfit", "--admin-addr", &address]].concat()).await?;
     ensure!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     Ok(())
 }
 
-fn phase(phase: &'static str) -> impl Fn(&Value) -> bool {
+pub(super) fn phase(phase: &'static str) -> impl Fn(&Value) -> bool {
     move |entry| text(entry, "/rollout/phase") == phase
 }
 
 /// A person aborted the rollout, on any host.
-fn aborted_by_hand(entry: &Value) -> bool {
+pub(super) fn aborted_by_hand(entry: &Value) -> bool {
     entry["rollout"].is_null() && text(entry, "/next/reason").contains("aborted by hand")
 }
 
@@ -87,7 +87,11 @@ async fn entry(replica: &Replica) -> Result<Value> {
 
 /// Waits until one host shows its canary and the other one the rollout of a standby. Returns them in this order: on a busy machine the Lease
 /// may have gone to the other host.
-async fn by_role(one: Replica, other: Replica, canary: &dyn Fn(&Value) -> bool) -> Result<(Replica, Replica)> {
+pub(super) async fn by_role(
+    one: Replica,
+    other: Replica,
+    canary: &dyn Fn(&Value) -> bool,
+) -> Result<(Replica, Replica)> {
     let other_leads = eventually(3 * SOON, "a canary, and a rollout of the standby", || async {
         let entries = [entry(&one).await?, entry(&other).await?];
         let standby = |entry: &Value| text(entry, "/rollout/phase") == "standby";
@@ -101,7 +105,7 @@ async fn by_role(one: Replica, other: Replica, canary: &dyn Fn(&Value) -> bool) 
     Ok(if other_leads { (other, one) } else { (one, other) })
 }
 
-async fn shows(replica: &Replica, what: &str, holds: &dyn Fn(&Value) -> bool) -> Result<()> {
+pub(super) async fn shows(replica: &Replica, what: &str, holds: &dyn Fn(&Value) -> bool) -> Result<()> {
     eventually(3 * SOON, what, || async {
         let entry = entry(replica).await?;
         ensure!(holds(&entry), "{entry:#}");

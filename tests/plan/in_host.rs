@@ -102,6 +102,35 @@ async fn it_names_the_writes_that_a_swap_then_makes_and_a_version_does_not_diffe
     .await
 }
 
+/// Nobody would write about them any more, which is a change.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn objects_that_a_version_leaves_and_what_it_drops_are_changes() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        started(&world, "", 6).await?;
+        let narrow = |manifest: &mut Value| manifest["primaries"][0]["labelSelector"] = json!("misfit=true,tier=test");
+        let narrower = folder(&world, "narrower", &misfit_with("two", "", narrow)?)?;
+        let planned = plan(&world, narrower.path(), &[]).await?;
+        let said = "3 objects would not be reconciled any more\n3 objects compared: 0 differ";
+        ensure!(planned.code == 1 && planned.stdout.contains(said), "{} {}", planned.code, planned.stdout);
+        let (code, found) = document(&world, narrower.path(), &["-l", "tier=test"]).await?;
+        ensure!(code == 0 && found["left"] == 0, "{found:#}");
+
+        let another = |manifest: &mut Value| {
+            manifest["primaries"][0] = json!({"version": "v1", "kind": "Secret", "labelSelector": "misfit=true"});
+        };
+        world.plugins.grant(
+            "misfit",
+            &config_maps(&world).rule_in(&world.namespace, "", &["secrets"], &["get", "list", "watch"]),
+        )?;
+        world.logged("the change of the grant", |line| line.text.contains("grant changed")).await?;
+        let drops = folder(&world, "drops", &misfit_with("two", "", another)?)?;
+        let (code, found) = document(&world, drops.path(), &[]).await?;
+        ensure!(code == 1 && found["left"] == 6 && found["drops"]["objects"] == 6, "{found:#}");
+        Ok(())
+    })
+    .await
+}
+
 /// A version that makes its next write only after it has seen the last one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_plan_follows_the_changes_of_each_object() -> Result<()> {

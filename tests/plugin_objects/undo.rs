@@ -4,8 +4,11 @@ use super::declared::apply;
 use super::{condition, definition, grant, has_child, key, path, shows};
 use crate::oci;
 use crate::plan::ALONE;
+use crate::rollouts;
 use anyhow::{Context, Result, ensure};
-use oarlock_tests::harness::{Registry, SOON, World, eventually, misfit_version, oarlock, text, with_world};
+use oarlock_tests::harness::{
+    Registry, SOON, World, eventually, misfit_version, misfit_with, oarlock, steady, text, with_world,
+};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -106,7 +109,7 @@ async fn a_person_goes_back_on_a_host_which_survives_a_restart_until_the_file_ch
 async fn an_earlier_version_runs_with_the_present_grant_or_not_at_all() -> Result<()> {
     with_world(ALONE, async |world: Arc<World>| {
         let asks = |version: &str, status: bool| {
-            oarlock_tests::harness::misfit_with(version, "", |manifest| {
+            misfit_with(version, "", |manifest| {
                 if let Some(fields) = manifest.as_object_mut() {
                     fields.insert("manageStatus".to_owned(), json!(status));
                 }
@@ -218,13 +221,13 @@ async fn a_new_host_reconciles_nothing_with_the_version_that_was_undone() -> Res
         let verbs = ["get", "list", "watch", "create", "patch", "delete"];
         let grant = json!({"permissions": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs}]});
         apply(&world, "misfit", &json!({"source": {"reference": reference}, "grant": grant})).await?;
-        crate::rollouts::objects(&world, 4, 0).await?;
+        rollouts::objects(&world, 4, 0).await?;
         for (version, mode, marked) in [("one", "", 0), ("two", "marked", 4)] {
             let wasm = misfit_version(version, mode)?;
             oci::push_component(registry.address(), "team/misfit:v", wasm, None).await?;
             eventually(2 * SOON, version, || async {
-                let children = crate::rollouts::children(&world).await?.len();
-                ensure!(children == 4 && crate::rollouts::marked(&world).await? == marked);
+                let children = rollouts::children(&world).await?.len();
+                ensure!(children == 4 && rollouts::marked(&world).await? == marked);
                 Ok(())
             })
             .await?;
@@ -238,16 +241,16 @@ async fn a_new_host_reconciles_nothing_with_the_version_that_was_undone() -> Res
         };
         shows(&world, "misfit", "version one", back).await?;
         eventually(SOON, "the writes of version one", || async {
-            ensure!(crate::rollouts::marked(&world).await? == 0);
+            ensure!(rollouts::marked(&world).await? == 0);
             Ok(())
         })
         .await?;
         world.kill_host().await?;
         let mark = world.kubernetes_gate.mark();
         host("second").await?;
-        crate::rollouts::object(&world, "late").await?;
+        rollouts::object(&world, "late").await?;
         eventually(2 * SOON, "the child of a new object", || async {
-            ensure!(crate::rollouts::children(&world).await?.contains_key("late"));
+            ensure!(rollouts::children(&world).await?.contains_key("late"));
             Ok(())
         })
         .await?;
@@ -255,6 +258,108 @@ async fn a_new_host_reconciles_nothing_with_the_version_that_was_undone() -> Res
         let wrong: Vec<_> = wrong.filter(|write| String::from_utf8_lossy(&write.body).contains("\"marked\"")).collect();
         ensure!(wrong.is_empty(), "{wrong:?}");
         shows(&world, "misfit", "version one", back).await.map(drop)
+    })
+    .await
+}
+
+/// Who takes a version back wants it gone now, and not at some time after its promotion.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_undo_of_a_version_that_is_rolled_out_aborts_the_rollout() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        rollouts::objects(&world, 6, 0).await?;
+        rollouts::started(&world, "", 6, &json!({"canary": {"percent": 100, "for": "1h"}})).await?;
+        let before = rollouts::children(&world).await?;
+        world.plugins.file("misfit.wasm", &misfit_version("two", "marked")?)?;
+        let canary = async |version: &str| {
+            shows(&world, "misfit", "the canary", |object| {
+                text(object, "/status/rollout/phase") == "canary"
+                    && text(object, "/status/candidate/version") == version
+            })
+            .await
+        };
+        let written = async || {
+            eventually(2 * SOON, "the candidate's writes", || async {
+                ensure!(rollouts::marked(&world).await? == 6);
+                Ok(())
+            })
+            .await
+        };
+        let undone = async |why: &str| -> Result<()> {
+            rollouts::aborted(&world, "two", why).await?;
+            rollouts::restored(&world, &before).await
+        };
+        written().await?;
+        let object = canary("two").await?;
+        let (one, two) = (text(&object, "/status/digest"), text(&object, "/status/candidate/digest"));
+        // Written with kubectl, by the command, and by the command for one host: all do the same.
+        super::wish(&world, "misfit", &json!({"undo": {"from": two, "to": one}})).await?;
+        undone("a person went back with spec.undo").await?;
+        let target = format!("{}/misfit", world.namespace);
+        said(&world, &["rollout", "undo", "Plugin", &target, "--cancel"]).await?;
+        written().await?;
+        canary("two").await?;
+        said(&world, &["rollout", "undo", "Plugin", &target]).await?;
+        undone("a person went back with spec.undo").await?;
+        said(&world, &["rollout", "undo", "Plugin", &target, "--cancel"]).await?;
+        written().await?;
+        said(&world, &["rollout", "undo", "misfit"]).await?;
+        undone("a person went back").await?;
+
+        // To a version before the one that runs.
+        said(&world, &["confirm", "misfit"]).await?;
+        written().await?;
+        rollouts::command(&world, "promote").await?;
+        rollouts::runs(&world, "two").await?;
+        world.plugins.file("misfit.wasm", &misfit_version("three", "marked")?)?;
+        let object = canary("three").await?;
+        let three = text(&object, "/status/candidate/digest");
+        super::wish(&world, "misfit", &json!({"undo": {"from": three, "to": one}})).await?;
+        let entry = rollouts::runs(&world, "one").await?;
+        ensure!(text(&entry, "/next/version") == "three", "{entry:#}");
+        eventually(2 * SOON, "the writes of version one", || async {
+            ensure!(rollouts::marked(&world).await? == 0 && rollouts::journals(&world).await? == 0);
+            Ok(())
+        })
+        .await
+    })
+    .await
+}
+
+/// The version would run, and be taken back at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_version_that_waits_is_not_approved_while_an_undo_takes_it_back() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        definition(&world).await?;
+        let version = |number: &str, cleanup: bool| {
+            misfit_with(number, "", |manifest| {
+                if let Some(fields) = manifest.as_object_mut() {
+                    fields.insert("cleanup".to_owned(), json!(cleanup));
+                }
+            })
+        };
+        world.plugins.grant("misfit", &grant(&world).cleanup())?;
+        world.plugins.file("misfit.wasm", &version("1", true)?)?;
+        key(&world, "a").await?;
+        super::start(&world).await?;
+        has_child(&world, "a").await?;
+        world.plugins.file("misfit.wasm", &version("2", false)?)?;
+        let waits = |object: &Value| condition(object, "AwaitingApproval") == "True";
+        let second = text(&shows(&world, "misfit", "a version that waits", waits).await?, "/status/candidate/digest");
+        let earlier = format!("sha256:{}", "0".repeat(64));
+        super::wish(&world, "misfit", &json!({"undo": {"from": second, "to": earlier}})).await?;
+        let fault = |object: &Value| {
+            object.to_string().contains("spec.undo is about a version that does not run yet") && waits(object)
+        };
+        shows(&world, "misfit", "the fault", fault).await?;
+        super::wish(&world, "misfit", &json!({"approve": second})).await?;
+        steady(super::A_WHILE, "the wait", || async {
+            let object = world.cluster.get(&path(&world, "misfit")).await?.context("gone")?;
+            ensure!(fault(&object) && object["status"]["version"] == "1", "{object:#}");
+            Ok(())
+        })
+        .await?;
+        super::wish(&world, "misfit", &json!({"undo": null})).await?;
+        shows(&world, "misfit", "version 2", |object| object["status"]["version"] == "2").await.map(drop)
     })
     .await
 }

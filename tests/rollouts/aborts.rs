@@ -87,7 +87,7 @@ async fn writes_after_a_request_with_effects_count_for_the_limit() -> Result<()>
         objects(&world, 6, 0).await?;
         let url = world.neutron_gate.url();
         let granted = grant(&world, &all(Some(4)))?.origin(&url).config("url", &url);
-        started_with(&world, "blind", 6, &granted).await?;
+        started_with(&world, &misfit_version("one", "blind")?, 6, &granted).await?;
         let before = children(&world).await?;
         let mark = world.kubernetes_gate.mark();
         world.plugins.file("misfit.wasm", &misfit_version("two", "posts")?)?;

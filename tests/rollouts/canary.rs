@@ -392,7 +392,6 @@ async fn going_back_to_an_earlier_version_takes_no_rollout() -> Result<()> {
         rollout(&world, "the candidate", |shown| shown["compared"]["objects"] == 4).await?;
         let address = world.host(async |host| Ok(host.admin().base().trim_start_matches("http://").to_owned())).await?;
         let undo = async || oarlock(&["rollout", "undo", "misfit", "--admin-addr", &address]).await;
-        ensure!(!undo().await?.status.success(), "undone in a rollout");
         command(&world, "promote").await?;
         runs(&world, "two").await?;
         eventually(SOON, "the way back", || async {

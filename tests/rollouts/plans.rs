@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Waits until the rollout waits for an approval, and checks that nothing is written.
-async fn waits(world: &World, reason: &str) -> Result<Value> {
+pub(super) async fn waits(world: &World, reason: &str) -> Result<Value> {
     let entry = eventually(SOON, "a rollout that waits", || async {
         let entry = plugin(world).await?;
         ensure!(text(&entry, "/next/state") == "awaiting-confirmation", "{entry:#}");

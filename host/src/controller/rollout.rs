@@ -3,6 +3,7 @@
 //! In each step the host compares what the two versions would do about an object. In the canary, the candidate then reconciles its share of
 //! the objects. A key belongs to one version: the share decides when a worker takes the key, and the queue gives a key to one worker only.
 
+mod approval;
 mod basis;
 mod comparison;
 mod entry;
@@ -134,7 +135,7 @@ struct Plan {
     stamp: u64,
 }
 
-/// See [`Controller::approve_rollout`].
+/// See [`Controller::approve_plan`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     Approved,
@@ -328,48 +329,10 @@ impl Controller {
         self.retire(Arc::clone(&rollout.version), DRAIN);
     }
 
-    /// Approves the rollout that waits for it. False: none waits.
-    ///
-    /// * `plan` - the plan that the person saw. None: the present one.
-    ///
-    /// # Errors
-    ///
-    /// The present plan is another one, or objects have changed since: then the host plans again.
-    pub fn approve_rollout(&self, plan: Option<&str>) -> Result<bool, String> {
-        let Some(rollout) = self.version.rollout() else { return Ok(false) };
-        let present = {
-            let progress = rollout.progress();
-            progress.approvable.clone().filter(|_| progress.phase == Phase::AwaitingApproval)
-        };
-        let Some(present) = present else { return Ok(false) };
-        if let Some(plan) = plan {
-            if plan != present.id {
-                return Err(format!("plan {plan} is not the present one, which is plan {}", present.id));
-            }
-            let outdated = rollout.basis().iter().flatten().any(|basis| basis.is_outdated());
-            if outdated || rollout.stamp() != present.stamp {
-                rollout.answer.send_replace(Some(Answer::Outdated));
-                return Err(format!(
-                    "plan {plan} is outdated, because objects have changed since: the host plans again"
-                ));
-            }
-        }
-        rollout.answer.send_replace(Some(Answer::Approved));
-        Ok(true)
-    }
-
     /// The rollout: its step, and what the comparisons found. None: there is none.
     #[must_use]
     pub fn describe_rollout(&self) -> Option<Value> {
         self.version.rollout().map(|rollout| rollout.describe())
-    }
-
-    /// Why the rollout waits for an approval. None: it does not.
-    #[must_use]
-    pub fn awaits_approval(&self) -> Option<String> {
-        let rollout = self.version.rollout()?;
-        let progress = rollout.progress();
-        (progress.phase == Phase::AwaitingApproval).then(|| progress.reason.clone())
     }
 
     /// Publishes the gauges of the rollout.

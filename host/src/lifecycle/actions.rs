@@ -6,7 +6,7 @@ use super::undo::GoBack;
 use super::{Lifecycle, lock};
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::{Finalizers, WriteIdentity};
-use crate::controller::Pauses;
+use crate::controller::{Controller, Pauses};
 use crate::grants::Grants;
 use std::sync::{Arc, Mutex};
 use tokio::sync::oneshot;
@@ -91,11 +91,9 @@ impl Lifecycle {
             }
             Action::Approve(name, plan) => {
                 let controller = lock(&self.registry).plugins.get(&name).map(|plugin| Arc::clone(&plugin.controller));
-                let approved = controller.map_or(Ok(false), |controller| controller.approve_rollout(plan.as_deref()));
-                let _ = answer.send(match approved {
-                    Ok(true) => Ok(format!("the rollout of plugin {name} goes on")),
-                    Ok(false) => Err(format!("no rollout of plugin {name} waits for an approval")),
-                    Err(why) => Err(why),
+                // It may ask the API server.
+                tokio::spawn(async move {
+                    let _ = answer.send(approve(controller, &name, plan.as_deref()).await);
                 });
             }
             Action::Promote(name) => {
@@ -126,7 +124,7 @@ impl Lifecycle {
                 let object = object.as_ref().map(|(kind, key)| (kind.as_str(), key));
                 let _ = answer.send(controller.map_or_else(unknown, |controller| controller.reconcile_now(object)));
             }
-            Action::GoBack(name, to) => self.loader.go_back(name, to, answer),
+            Action::GoBack(name, to) => self.begin_to_go_back(name, to, answer),
             Action::Plan(name, request) => {
                 super::preview::begin(&self.loader, &self.shared.metrics, name, *request, answer)
             }
@@ -140,14 +138,27 @@ impl Lifecycle {
 }
 
 /// Checks that this host reconciles for a plugin: a standby would decide about its own copy of a rollout only.
-fn leads(registry: &Registry, name: &str) -> Result<(), String> {
+pub(super) fn leads(registry: &Registry, name: &str) -> Result<(), String> {
     registry.plugins.get(name).map_or(Ok(()), |plugin| plugin.controller.leads_or_why())
+}
+
+/// Lets a rollout go on after its plan. Returns a line for people.
+///
+/// * `plan` - the plan that the person saw. None: the present one.
+async fn approve(controller: Option<Arc<Controller>>, name: &str, plan: Option<&str>) -> Result<String, String> {
+    let approved = match (controller, plan) {
+        (None, _) => None,
+        (Some(controller), Some(plan)) => controller.approve_plan(plan).await?,
+        (Some(controller), None) => controller.approve_rollout().then(String::new),
+    };
+    let said = approved.ok_or_else(|| format!("no rollout of plugin {name} waits for an approval"))?;
+    Ok(format!("the rollout of plugin {name} goes on{said}"))
 }
 
 /// Marks the version that waits for a confirmation as confirmed. Returns its file, and a line for people.
 fn confirm(registry: &mut Registry, name: &str) -> Result<(String, String), String> {
     if let Some(plugin) = registry.plugins.get(name)
-        && plugin.controller.approve_rollout(None)?
+        && plugin.controller.approve_rollout()
     {
         return Ok((plugin.file.clone(), format!("the rollout of plugin {name} goes on")));
     }

@@ -4,9 +4,10 @@
 //! back, until the file changes or a person confirms it.
 
 use super::accept::drops;
+use super::actions::leads;
 use super::candidate::{CandidateVersion, Granting};
 use super::loading::{Load, Loader};
-use super::registry::{FileState, Registry};
+use super::registry::{FileState, Registry, Running};
 use super::saved_versions::{Revision, SavedVersions};
 use super::{Lifecycle, Message, lock};
 use data_encoding::HEXLOWER;
@@ -32,6 +33,15 @@ pub enum GoBack {
     },
 }
 
+impl GoBack {
+    fn why(&self) -> String {
+        match self {
+            Self::Digest { .. } => format!("{UNDONE} with spec.undo of its Plugin object"),
+            Self::Last | Self::Revision(_) => UNDONE.to_owned(),
+        }
+    }
+}
+
 /// The version to go back to, ready to run.
 #[derive(Debug)]
 pub(super) struct Ready {
@@ -45,18 +55,26 @@ type Answer = oneshot::Sender<Result<String, String>>;
 
 impl Loader {
     /// Loads the version to go back to, in a task.
-    pub(super) fn go_back(&self, plugin: String, to: GoBack, answer: Answer) {
+    ///
+    /// * `aborted` - the rollout that was aborted for it, in words.
+    fn go_back(&self, plugin: String, to: GoBack, aborted: Option<String>, answer: Answer) {
         let loader = self.clone();
         tokio::spawn(async move {
-            match loader.load_earlier(plugin, to).await {
+            let done = match loader.load_earlier(plugin.clone(), to).await {
                 // The send fails while the host stops.
-                Ok(ready) => drop(loader.messages.send(Message::GoBack { ready: Box::new(ready), answer })),
-                Err(why) => drop(answer.send(Err(why))),
-            }
+                Ok(Some(ready)) => {
+                    return drop(loader.messages.send(Message::GoBack { ready: Box::new(ready), answer }));
+                }
+                Ok(None) => aborted.ok_or_else(|| format!("plugin {plugin} runs this version already")),
+                Err(why) => Err(aborted.map(|aborted| format!("{aborted}, but {why}")).unwrap_or(why)),
+            };
+            // The requesting client may have closed its connection.
+            let _ = answer.send(done);
         });
     }
 
-    async fn load_earlier(&self, plugin: String, to: GoBack) -> Result<Ready, String> {
+    /// None: it runs already.
+    async fn load_earlier(&self, plugin: String, to: GoBack) -> Result<Option<Ready>, String> {
         let (found, running) = {
             let registry = lock(&self.registry);
             let of = registry.plugins.get(&plugin).ok_or_else(|| format!("plugin {plugin} does not run"))?;
@@ -64,11 +82,8 @@ impl Loader {
             let running = of.running.as_ref().ok_or_else(|| format!("no version of plugin {plugin} runs yet"))?;
             (file.found.clone(), running.candidate.clone())
         };
-        let why = match &to {
-            GoBack::Digest { .. } => format!("{UNDONE} with spec.undo of its Plugin object"),
-            GoBack::Last | GoBack::Revision(_) => UNDONE.to_owned(),
-        };
-        let (digest, wasm) = self.find(&plugin, &to, running.digest()).await?;
+        let why = to.why();
+        let Some((digest, wasm)) = self.find(&plugin, &to, running.digest()).await? else { return Ok(None) };
         let wasm = match (wasm, to) {
             (Some(wasm), _) => wasm,
             (None, GoBack::Digest { reference: Some(reference), .. }) => self.pull(&reference, &digest).await?,
@@ -97,11 +112,19 @@ impl Loader {
             }
             Granting::Nothing => return Err(format!("plugin {plugin} has no grant")),
         }
-        Ok(Ready { plugin, candidate, wasm, why })
+        Ok(Some(Ready { plugin, candidate, wasm, why }))
     }
 
-    /// The digest of the version to go back to, and its file, if it is saved.
-    async fn find(&self, plugin: &str, to: &GoBack, running: &str) -> Result<(String, Option<Vec<u8>>), String> {
+    /// The digest of the version to go back to, and its file, if it is saved. None: it runs already.
+    async fn find(
+        &self,
+        plugin: &str,
+        to: &GoBack,
+        running: &str,
+    ) -> Result<Option<(String, Option<Vec<u8>>)>, String> {
+        if matches!(to, GoBack::Digest { digest, .. } if digest == running) {
+            return Ok(None);
+        }
         let Some(saved) = self.saved.clone() else {
             return Err("this host saves no versions: it runs without --cache-dir, or as oarlock dev".to_owned());
         };
@@ -112,10 +135,10 @@ impl Loader {
                 GoBack::Last | GoBack::Revision(_) => chosen(&saved, &plugin, &to, &running)?.digest,
             };
             if digest == running {
-                return Err(format!("plugin {plugin} runs this version already"));
+                return Ok(None);
             }
             let wasm = saved.code(&plugin, &digest);
-            Ok((digest, wasm))
+            Ok(Some((digest, wasm)))
         };
         tokio::task::spawn_blocking(find).await.map_err(|error| error.to_string())?
     }
@@ -161,6 +184,38 @@ pub(super) fn history(saved: Option<SavedVersions>, plugin: String, answer: Answ
 }
 
 impl Lifecycle {
+    /// Goes back. If the newest version is rolled out, that ends first.
+    pub(super) fn begin_to_go_back(&self, name: String, to: GoBack, answer: Answer) {
+        match self.abort_rollout(&name, &to) {
+            // The version that runs is the one before the candidate.
+            Ok(Some(aborted)) if to == GoBack::Last => drop(answer.send(Ok(aborted))),
+            Ok(aborted) => self.loader.go_back(name, to, aborted, answer),
+            Err(why) => drop(answer.send(Err(why))),
+        }
+    }
+
+    /// Aborts the rollout of the newest version. Returns a line for people; none: it is not rolled out.
+    fn abort_rollout(&self, name: &str, to: &GoBack) -> Result<Option<String>, String> {
+        let mut registry = lock(&self.registry);
+        let Some(plugin) = registry.plugins.get(name) else { return Ok(None) };
+        let Some(FileState::RollingOut(candidate)) = registry.files.get(&plugin.file).map(|file| &file.file_state)
+        else {
+            return Ok(None);
+        };
+        // Every host obeys a Plugin object. Else a standby would decide about its own copy of the rollout only.
+        if !matches!(to, GoBack::Digest { .. }) {
+            let runs_the_same = |running: &Running| running.candidate.digest() == candidate.digest();
+            if plugin.running.as_ref().is_some_and(runs_the_same) {
+                return Err(format!(
+                    "a configuration of plugin {name} is rolled out, and an undo is about code: oarlock rollout abort {name}"
+                ));
+            }
+            leads(&registry, name)?;
+        }
+        let version = self.swapper.abort(&mut registry, name, &to.why())?;
+        Ok(Some(format!("rollout of version {version} of plugin {name} aborted")))
+    }
+
     /// Opens the watches of the version to go back to, which becomes current when they are in sync.
     pub(super) fn go_back(&mut self, ready: Ready, answer: Answer) {
         match self.try_to_go_back(ready) {

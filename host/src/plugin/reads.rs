@@ -51,6 +51,8 @@ pub trait ReadObserver: std::fmt::Debug + Send + Sync {
     fn object(&self, kind: &GroupVersionKind, key: &ObjectKey);
     /// A list of objects of a watched kind.
     fn list(&self, kind: &GroupVersionKind, options: &ListOptions);
+    /// What the API server answered to a read of an object of any kind.
+    fn live(&self, _kind: &GroupVersionKind, _key: &ObjectKey, _found: Option<&Object>) {}
 }
 
 /// The reads of one version of a plugin.

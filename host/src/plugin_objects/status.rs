@@ -2,6 +2,7 @@
 
 use super::entries::needs_plan;
 use super::revisions::revisions;
+use super::undo::is_undone;
 use serde_json::{Map, Value, json};
 
 /// Longest message of a condition and longest error, in bytes.
@@ -107,6 +108,8 @@ const CANDIDATE: [&str; 6] =
 fn conditions(entry: &Value) -> Vec<Condition> {
     let text = |pointer: &str| entry.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let (state, next) = (text("/state"), text("/next/state"));
+    // The object does what somebody asked for.
+    let next = if is_undone(entry) { "" } else { next };
     let sentence = |state: &str, version: &str, reason: &str| sentence(state, needs_plan(entry), version, reason);
     // The newest version says more than the one that runs.
     let newest = |states: &[&str]| match () {
@@ -276,6 +279,15 @@ mod tests {
         assert_eq!(kinds(&status("", "no such file")), ["Ready", "Degraded", "Stalled"]);
         assert_eq!(kinds(&status("compiling", "")), ["Ready", "Progressing", "Reconciling"]);
         assert_eq!(kinds(&status("rolling-out", "")), ["Ready", "Progressing"]);
+        let undone = |why: &str| {
+            let next = json!({"state": "failed", "version": "2", "digest": "sha256:b", "reason": format!("rolled back: {why}")});
+            let entry = json!({"state": "active", "version": "1", "digest": "sha256:a", "next": next});
+            wanted(&entry, "h", &Value::Null, Some(2), "now")
+        };
+        let by_object = undone("a person went back with spec.undo of its Plugin object");
+        assert_eq!(kinds(&by_object), ["Ready"], "it is as somebody wants it");
+        assert_eq!(by_object["candidate"]["state"], "failed");
+        assert_eq!(kinds(&undone("a person went back")), ["Ready", "Degraded", "Stalled"], "on one host only");
         assert_eq!(condition(&status("failed", ""), "Stalled")["message"], "version 2 cannot run: no manifest");
         let entry = json!({"state": "active", "version": "1", "digest": "sha256:a", PULLS: "oci://r.example/p:2"});
         let pulls = wanted(&entry, "h", &Value::Null, Some(2), "now");

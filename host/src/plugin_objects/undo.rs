@@ -17,7 +17,11 @@ const RUNS: [&str; 3] = ["active", "paused", "quarantined"];
 /// What `spec.undo` asks of this host now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Wish {
-    GoBack(GoBack),
+    GoBack {
+        to: GoBack,
+        /// The version of the source, with its digest, if it does not run.
+        from: Option<String>,
+    },
     /// The version of the source, with this digest, may run again.
     Return(String),
 }
@@ -40,7 +44,7 @@ impl Undoing {
         self.began.retain(|name, _| entries.contains_key(name));
         for (name, entry) in entries {
             let undo = live.get(name).and_then(|live| live.json.pointer("/spec/undo"));
-            if let Some(fault) = too_early(name, undo, entry) {
+            if let Some(fault) = too_early(undo, entry) {
                 self.began.remove(name);
                 self.failed().insert(name.clone(), fault);
                 continue;
@@ -60,12 +64,14 @@ impl Undoing {
             }
             let (lifecycle, name, failed) = (lifecycle.clone(), name.clone(), Arc::clone(&self.failed));
             tokio::spawn(async move {
+                let about = |digest: String, action: Action| {
+                    let version = WaitingVersion { plugin: name.clone(), digest, config: None };
+                    Action::About(version, Box::new(action))
+                };
                 let action = match wish {
-                    Wish::GoBack(to) => Action::GoBack(name.clone(), to),
-                    Wish::Return(digest) => {
-                        let version = WaitingVersion { plugin: name.clone(), digest, config: None };
-                        Action::About(version, Box::new(Action::Confirm(name.clone())))
-                    }
+                    Wish::GoBack { to, from: None } => Action::GoBack(name.clone(), to),
+                    Wish::GoBack { to, from: Some(digest) } => about(digest, Action::GoBack(name.clone(), to)),
+                    Wish::Return(digest) => about(digest, Action::Confirm(name.clone())),
                 };
                 let done = lifecycle.act(action).await;
                 let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -111,21 +117,30 @@ pub(super) fn is_pending(undo: &Value, entry: Option<&Value>) -> bool {
     !to.is_empty() && to != from && may_be_undone && (running.is_empty() || running == from)
 }
 
-/// Why a wish about a version that does not run yet is a fault. It would be obeyed at some later time, when that version runs.
-fn too_early(name: &str, undo: Option<&Value>, entry: &Value) -> Option<String> {
-    let (from, to) = (of(undo?, "/from"), of(undo?, "/to"));
-    let candidate = of(entry, "/next/digest");
-    let asks = !from.is_empty() && from == candidate && !to.is_empty() && to != from;
-    let state = of(entry, "/next/state");
-    let first = match &*state {
-        "rolling-out" => format!("abort the rollout first: oarlock rollout abort {name}"),
-        "awaiting-confirmation" if entry.get("rollout").is_some() => {
-            format!("abort the rollout first: oarlock rollout abort {name}")
-        }
-        "awaiting-confirmation" | "awaiting-grant" => "put the source of before in its place first".to_owned(),
-        _ => return None,
-    };
-    asks.then(|| format!("spec.undo is about a version that does not run yet: {first}"))
+/// Why a wish about a version that waits, and is not rolled out, is a fault. It would be obeyed at some later time, when that version runs.
+fn too_early(undo: Option<&Value>, entry: &Value) -> Option<String> {
+    let undo = undo.filter(|undo| takes_back(undo, &of(entry, "/next/digest")));
+    let waits = ["awaiting-confirmation", "awaiting-grant"].contains(&of(entry, "/next/state").as_str());
+    let fault = "spec.undo is about a version that does not run yet: put the source of before in its place first";
+    (undo.is_some() && waits && !is_rolled_out(entry)).then(|| fault.to_owned())
+}
+
+/// Whether `spec.undo` takes a version back. Then an approval of this version does not count.
+///
+/// * `digest` - of the version.
+pub(super) fn takes_back(undo: &Value, digest: &str) -> bool {
+    let (from, to) = (of(undo, "/from"), of(undo, "/to"));
+    !digest.is_empty() && from == digest && !to.is_empty() && to != from
+}
+
+/// Whether the version of the source is rolled out beside the one that runs.
+fn is_rolled_out(entry: &Value) -> bool {
+    match of(entry, "/next/state").as_str() {
+        "rolling-out" => true,
+        // For an approval of its plan.
+        "awaiting-confirmation" => entry.get("rollout").is_some(),
+        _ => false,
+    }
 }
 
 /// None: the plugin is as the object wants it, or does not run yet.
@@ -138,16 +153,23 @@ fn wish(undo: Option<&Value>, entry: &Value) -> Option<Wish> {
     let newest = if candidate.is_empty() { &running } else { &candidate };
     let (from, to) = (undo.map(|undo| of(undo, "/from")), undo.map(|undo| of(undo, "/to")));
     if from.as_ref() == Some(newest) {
-        let to = to.filter(|to| *to != running && to != newest)?;
-        // Only from a version that runs, or that was rolled back.
+        // The rollout of a version ends, also if the version that runs is the right one.
+        let rolled_out = is_rolled_out(entry);
+        let to = to.filter(|to| !to.is_empty() && to != newest && (rolled_out || *to != running))?;
+        // Only from a version that runs, is rolled out, or was rolled back.
         let state = of(entry, "/next/state");
         let digest = to.strip_prefix("sha256:").unwrap_or(&to).to_owned();
         let reference = undo.map(|undo| of(undo, "/reference")).filter(|reference| !reference.is_empty());
-        return (!running.is_empty() && (state.is_empty() || state == "failed"))
-            .then_some(Wish::GoBack(GoBack::Digest { digest, reference }));
+        let to = GoBack::Digest { digest, reference };
+        return (!running.is_empty() && (state.is_empty() || state == "failed" || rolled_out))
+            .then(|| Wish::GoBack { to, from: Some(candidate).filter(|candidate| !candidate.is_empty()) });
     }
-    let by_object = format!("rolled back: {UNDONE} with spec.undo");
-    of(entry, "/next/reason").starts_with(&by_object).then_some(Wish::Return(candidate))
+    is_undone(entry).then_some(Wish::Return(candidate))
+}
+
+/// Whether the version of the source does not run because of `spec.undo`, as somebody wants it.
+pub(super) fn is_undone(entry: &Value) -> bool {
+    of(entry, "/next/reason").starts_with(&format!("rolled back: {UNDONE} with spec.undo"))
 }
 
 #[cfg(test)]
@@ -158,8 +180,17 @@ mod tests {
     #[test]
     fn a_wish_is_for_one_version_of_the_source() {
         let undo = json!({"from": "sha256:b", "to": "sha256:a"});
-        let back = Wish::GoBack(GoBack::Digest { digest: "a".to_owned(), reference: None });
-        assert_eq!(wish(Some(&undo), &json!({"state": "active", "digest": "sha256:b"})), Some(back));
+        let back = |from: Option<&str>| Wish::GoBack {
+            to: GoBack::Digest { digest: "a".to_owned(), reference: None },
+            from: from.map(str::to_owned),
+        };
+        assert_eq!(wish(Some(&undo), &json!({"state": "active", "digest": "sha256:b"})), Some(back(None)));
+        // A rollout ends, whichever version runs beside it.
+        for (running, state) in [("a", "rolling-out"), ("a", "awaiting-confirmation"), ("0", "rolling-out")] {
+            let rolled_out = json!({"state": "active", "digest": format!("sha256:{running}"), "rollout": {},
+                "next": {"digest": "sha256:b", "state": state}});
+            assert_eq!(wish(Some(&undo), &rolled_out), Some(back(Some("sha256:b"))), "{state} beside {running}");
+        }
         let syncing = json!({"state": "syncing", "digest": "sha256:b"});
         assert_eq!(wish(Some(&undo), &syncing), None, "it does not run yet");
         assert_eq!(
@@ -194,21 +225,23 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_about_a_version_that_does_not_run_yet_is_a_fault() {
+    fn a_wish_about_a_version_that_waits_and_is_not_rolled_out_is_a_fault() {
         let undo = json!({"from": "sha256:b", "to": "sha256:0"});
-        let entry = |state: &str| {
-            json!({"state": "active", "digest": "sha256:a", "rollout": {"phase": "canary"},
-                "next": {"digest": "sha256:b", "state": state}})
-        };
-        for state in ["rolling-out", "awaiting-confirmation"] {
-            let fault = too_early("p", Some(&undo), &entry(state)).unwrap();
-            assert!(fault.ends_with("abort the rollout first: oarlock rollout abort p"), "{fault}");
+        let entry = |state: &str| json!({"state": "active", "digest": "sha256:a", "next": {"digest": "sha256:b", "state": state}});
+        for state in ["awaiting-confirmation", "awaiting-grant"] {
+            let fault = too_early(Some(&undo), &entry(state)).unwrap();
+            assert!(fault.ends_with("put the source of before in its place first"), "{fault}");
+            assert_eq!(wish(Some(&undo), &entry(state)), None, "{state}");
         }
-        for state in ["failed", "syncing"] {
-            assert_eq!(too_early("p", Some(&undo), &entry(state)), None, "{state}");
+        for state in ["failed", "syncing", "rolling-out"] {
+            assert_eq!(too_early(Some(&undo), &entry(state)), None, "{state}");
         }
+        let mut plan = entry("awaiting-confirmation");
+        plan["rollout"] = json!({"phase": "awaiting-approval"});
+        assert_eq!(too_early(Some(&undo), &plan), None, "the rollout is aborted");
         let itself = json!({"from": "sha256:b", "to": "sha256:b"});
-        assert_eq!(too_early("p", Some(&itself), &entry("rolling-out")), None, "it asks for nothing");
-        assert_eq!(too_early("p", None, &entry("rolling-out")), None);
+        assert_eq!(too_early(Some(&itself), &entry("awaiting-grant")), None, "it asks for nothing");
+        assert_eq!(too_early(None, &entry("awaiting-grant")), None);
+        assert!(takes_back(&undo, "sha256:b") && !takes_back(&undo, "sha256:c") && !takes_back(&json!({}), ""));
     }
 }

@@ -1,7 +1,9 @@
 //! What people ask for in Plugin objects, and what a standby takes over from the leader.
 
 use super::entries::{aborted_elsewhere, needs_plan, waiting_for_confirmation};
-use super::{Live, PluginObjects, status, undo};
+use super::{Live, PluginObjects, kind, status, undo};
+use crate::apply::WriteIdentity;
+use crate::apply::events::{Event, Regarding};
 use crate::controller::RECONCILE_AT;
 use crate::lifecycle::{Action, WaitingVersion};
 use serde_json::Value;
@@ -109,7 +111,11 @@ impl PluginObjects {
         });
         for (name, entry) in entries {
             let Some(digest) = waiting_for_confirmation(entry) else { continue };
-            if spec(name, "approve").as_deref() != Some(digest) {
+            let undo = live.get(name).and_then(|live| live.json.pointer("/spec/undo"));
+            // An approval from before the undo would let the version run, and the undo take it back.
+            if spec(name, "approve").as_deref() != Some(digest)
+                || undo.is_some_and(|undo| undo::takes_back(undo, digest))
+            {
                 continue;
             }
             let (plan, waits) = (spec(name, "approvePlan"), entry.pointer("/rollout/seconds").and_then(Value::as_u64));
@@ -132,7 +138,15 @@ impl PluginObjects {
             };
             match done {
                 Ok(said) => tracing::info!(plugin = name, digest, "approved: {said}"),
-                Err(error) => tracing::warn!(plugin = name, digest, error, "the approved version cannot be confirmed"),
+                Err(error) => {
+                    tracing::warn!(plugin = name, digest, error, "the approved version cannot be confirmed");
+                    if let Some(live) = live.get(name) {
+                        let message = format!("spec.approve does not count: {error}");
+                        let event = Event { warning: true, reason: "ApprovalRejected".to_owned(), message };
+                        let regarding = Regarding::new(&kind(), &live.object);
+                        self.shared.recorder.record(&WriteIdentity::host(), &regarding, event);
+                    }
+                }
             }
         }
     }

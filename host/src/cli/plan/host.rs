@@ -58,7 +58,9 @@ pub(super) async fn plan(
 fn exit_code(found: &Value) -> u8 {
     if ["/compared/failing", "/undecidable", "/notCompared"].iter().any(|field| count(found, field) > 0) {
         ERRORS
-    } else if count(found, "/compared/differentWrites") > 0 {
+    } else if count(found, "/compared/differentWrites") + count(found, "/left") > 0
+        || found.pointer("/drops/what").is_some()
+    {
         CHANGES
     } else {
         0
@@ -100,6 +102,9 @@ fn text(found: &Value, examples: bool) -> String {
     if found.pointer("/drops/what").is_some() {
         let objects = count(found, "/drops/objects");
         let _ = writeln!(lines, "it drops {}, on which {objects} objects depend", word(found, "/drops/what"));
+    }
+    if count(found, "/left") > 0 {
+        let _ = writeln!(lines, "{} objects would not be reconciled any more", count(found, "/left"));
     }
     let of = |field: &str| count(found, &format!("/compared/{field}"));
     let _ = writeln!(

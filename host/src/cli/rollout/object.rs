@@ -30,16 +30,22 @@ impl PluginObject {
     /// Asks every host to run another version while the source has the present one.
     pub(super) async fn undo(&self, revision: Option<u64>) -> anyhow::Result<String> {
         let text = |pointer: &str| self.json.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let state = text("/status/candidate/state");
+        let rolled_out = is_rolled_out(state, self.json.pointer("/status/rollout").is_some());
         // The undo would take effect at some later time: when that version runs.
-        if let Some(waits) = waits(text("/status/candidate/state"), self.json.pointer("/status/rollout").is_some()) {
-            let (version, name) = (text("/status/candidate/version"), text("/metadata/name"));
-            bail!("{}: version {version} {}", self.object, waits.replace("NAME", name));
+        if !rolled_out && ["awaiting-confirmation", "awaiting-grant"].contains(&state) {
+            let version = text("/status/candidate/version");
+            bail!(
+                "{}: version {version} waits for an approval: put the source of before in its place first",
+                self.object
+            );
         }
         let running = text("/status/digest");
         let all = self.revisions();
         let to = match revision {
             Some(number) => all.iter().find(|one| one.get("revision").and_then(Value::as_u64) == Some(number)),
-            None => all.iter().find(|one| digest(one).is_ok_and(|digest| digest != running)),
+            // The version that runs is the one before the candidate.
+            None => all.iter().find(|one| digest(one).is_ok_and(|digest| (digest == running) == rolled_out)),
         };
         let to = to.with_context(|| {
             format!("{} has no such revision: oarlock rollout history Plugin {}", self.object, self.object.key())
@@ -48,6 +54,10 @@ impl PluginObject {
         let candidate = text("/status/candidate/digest");
         let from = if candidate.is_empty() { running } else { candidate };
         let (to_digest, version) = (digest(to)?, to.get("version").and_then(Value::as_str).unwrap_or_default());
+        if to_digest == from && rolled_out {
+            let name = text("/metadata/name");
+            bail!("{}: a configuration of this version is rolled out: oarlock rollout abort {name}", self.object);
+        }
         if to_digest == from {
             return self.cancel().await;
         }
@@ -66,21 +76,12 @@ impl PluginObject {
     }
 }
 
-/// What a version that does not run yet waits for, and what to do before an undo. None: it does not wait.
+/// Whether the version of the source is rolled out beside the one that runs: an undo aborts that.
 ///
 /// * `state` - of the candidate.
-/// * `rolls_out` - whether it has a rollout.
-fn waits(state: &str, rolls_out: bool) -> Option<&'static str> {
-    match state {
-        "rolling-out" => Some("is rolled out: abort the rollout first: oarlock rollout abort NAME"),
-        "awaiting-confirmation" if rolls_out => {
-            Some("waits for an approval of its rollout: abort the rollout first: oarlock rollout abort NAME")
-        }
-        "awaiting-confirmation" | "awaiting-grant" => {
-            Some("waits for an approval: put the source of before in its place first")
-        }
-        _ => None,
-    }
+/// * `has_rollout` - whether there is a rollout: then the candidate waits for an approval of its plan.
+fn is_rolled_out(state: &str, has_rollout: bool) -> bool {
+    state == "rolling-out" || (state == "awaiting-confirmation" && has_rollout)
 }
 
 #[cfg(test)]
@@ -88,11 +89,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_undo_is_for_a_version_that_runs_or_was_rolled_back() {
-        for state in ["rolling-out", "awaiting-confirmation"] {
-            assert!(waits(state, true).is_some_and(|says| says.ends_with("oarlock rollout abort NAME")), "{state}");
-        }
-        assert!(waits("awaiting-confirmation", false).is_some_and(|says| !says.contains("abort")));
-        assert_eq!((waits("failed", false), waits("", false)), (None, None));
+    fn a_version_is_rolled_out_also_while_it_waits_for_an_approval_of_its_plan() {
+        assert!(is_rolled_out("rolling-out", true) && is_rolled_out("awaiting-confirmation", true));
+        assert!(!is_rolled_out("awaiting-confirmation", false) && !is_rolled_out("awaiting-grant", false));
+        assert!(!is_rolled_out("failed", false) && !is_rolled_out("", false));
     }
 }

@@ -52,10 +52,17 @@ impl Preview {
         let selected = |key: &ReconcileKey| rollout.version.cached(key).is_some_and(|object| selects(key, &object));
         let keys: BTreeSet<ReconcileKey> = rollout.version.keys().filter(selected).collect();
         let of = keys.len();
+        let left = controller.version.get().map_or(0, |current| {
+            let selected = |key: &ReconcileKey| current.cached(key).is_some_and(|object| selects(key, &object));
+            current.keys().filter(|key| rollout.version.cached(key).is_none() && selected(key)).count()
+        });
         let (mut paused, mut done) = (0, 0);
         for key in keys {
             tokio::select! {
-                compared = controller.compare_next(rollout, &key, &guard, false) => paused += usize::from(compared.is_none()),
+                compared = controller.compare_next(rollout, &key, &guard, false) => {
+                    // An object that has gone meanwhile is none.
+                    paused += usize::from(compared.is_none() && rollout.version.cached(&key).is_some());
+                }
                 () = tokio::time::sleep_until(until) => break,
                 () = guard.over() => return Err(format!("another host reconciles plugin {name} now")),
             }
@@ -65,7 +72,7 @@ impl Preview {
         Ok(json!({
             "compared": tally.summary(), "differences": tally.fields(), "examples": tally.examples(),
             "lastFailure": tally.last_failure(), "undecidable": tally.undecidable(), "paused": paused,
-            "notCompared": of - done,
+            "notCompared": of - done, "left": left,
         }))
     }
 }

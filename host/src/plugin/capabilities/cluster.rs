@@ -189,6 +189,9 @@ impl cluster::Host for State {
         let found = self.answer(Read::Live(kind.clone(), key.clone()), async |state| {
             state.observe(&kind, |observer| observer.object(&kind, &key));
             let found = state.read(async |reads| reads.get_live(&kind, &key).await).await?;
+            if let Some(observer) = &state.run.observer {
+                observer.live(&kind, &key, found.as_deref());
+            }
             state.fitting(found.into_iter().collect())
         });
         Ok(found.await.map(|mut texts| texts.pop()))
