@@ -1,7 +1,7 @@
 //! An approval is for what a person saw: code, configuration, and the state of what the plan rests on.
 
 use super::plans::waits;
-use super::{A_WHILE, config_maps, marked, objects, plugin, runs, started, started_with};
+use super::{A_WHILE, config_maps, grant, marked, objects, plugin, runs, started, started_with};
 use crate::plan::ALONE;
 use anyhow::{Context, Result, ensure};
 use oarlock_tests::harness::{SOON, World, eventually, misfit_version, misfit_with, oarlock, steady, text, with_world};
