@@ -42,7 +42,8 @@ impl Marks {
 
     /// Whether an object has a mark, which only another run of its key clears.
     pub(super) fn contains(&self, key: &ReconcileKey) -> bool {
-        self.out_of_sync.contains(key) || self.paused.contains(key) || self.complaints.contains(key)
+        let objects = [&self.out_of_sync, &self.paused, &self.failed];
+        objects.iter().any(|marked| marked.contains(key)) || self.complaints.contains(key)
     }
 
     /// Drops the marks of objects that are not reconciled any more.
@@ -170,6 +171,17 @@ mod tests {
         out_of_sync.set(&key("c"), true, || true);
         out_of_sync.set(&key("c"), false, || true);
         assert!(!out_of_sync.contains(&key("c")));
+    }
+
+    #[test]
+    fn every_mark_of_an_object_counts() {
+        let marks = Marks::new(&Metrics::new().plugin("p"));
+        for marked in [&marks.out_of_sync, &marks.paused, &marks.failed] {
+            marked.set(&key("a"), true, || true);
+            assert!(marks.contains(&key("a")), "{marked:?}");
+            marked.set(&key("a"), false, || true);
+            assert!(!marks.contains(&key("a")));
+        }
     }
 
     #[test]
