@@ -4,10 +4,12 @@ mod aborts;
 mod canary;
 mod configurations;
 mod crashes;
+mod elements;
 mod page;
 mod plans;
 mod restored;
 mod returned;
+mod shares;
 
 use anyhow::{Context, Result, ensure};
 use oarlock_tests::harness::{Grant, SOON, World, eventually, misfit_version, oarlock, repository_root, text};
@@ -82,8 +84,12 @@ async fn create(world: &World, name: &str, labels: &Value) -> Result<()> {
 
 /// A host that runs version `one` of the misfit in this mode, with all objects reconciled.
 pub(crate) async fn started(world: &World, mode: &str, count: usize, steps: &Value) -> Result<()> {
+    started_with(world, mode, count, &grant(world, steps)?).await
+}
+
+async fn started_with(world: &World, mode: &str, count: usize, grant: &Grant) -> Result<()> {
     world.cluster.apply_crd(&repository_root().join("deploy/crds/plugins.yaml")).await?;
-    world.plugins.grant("misfit", &grant(world, steps)?)?;
+    world.plugins.grant("misfit", grant)?;
     world.plugins.file("misfit.wasm", &misfit_version("one", mode)?)?;
     start(world).await?;
     eventually(SOON, "every object reconciled", || async {

@@ -233,12 +233,7 @@ impl Writer {
         force: bool,
         precondition: &Precondition,
     ) -> Result<(), WriteError> {
-        let target = change::target_of(object)?;
-        let resource = self.requests.resource_of(write_identity, &target.kind).await?;
-        let key = change::checked_key(&resource, &target.key)?;
-        for verb in ["patch", "create"] {
-            allowed(write_identity, verb, &resource, subresource, &key)?;
-        }
+        let (resource, key) = self.may_apply(write_identity, object, subresource).await?;
         let precondition = &self.memory.guarded(write_identity, &resource, &key, precondition);
         let body = change::with_precondition(object, precondition)?;
         let manager = write_identity.field_manager();
@@ -253,6 +248,41 @@ impl Writer {
             self.memory.applied().remember(&manager, &resource.gvk, &written, object);
         }
         Ok(())
+    }
+
+    /// The resource and key of a document, if the grant allows to apply it.
+    async fn may_apply(
+        &self,
+        write_identity: &WriteIdentity,
+        object: &Value,
+        subresource: &str,
+    ) -> Result<(Resource, ObjectKey), WriteError> {
+        let target = change::target_of(object)?;
+        let resource = self.requests.resource_of(write_identity, &target.kind).await?;
+        let key = change::checked_key(&resource, &target.key)?;
+        for verb in ["patch", "create"] {
+            allowed(write_identity, verb, &resource, subresource, &key)?;
+        }
+        Ok((resource, key))
+    }
+
+    /// The API server's message about the fields of other field managers that an apply would change. Empty: there are none, or the API server
+    /// refuses the document anyway. Nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::carry_out`].
+    pub async fn conflicts(&self, write_identity: &WriteIdentity, object: &Value) -> Result<String, WriteError> {
+        let (resource, key) = self.may_apply(write_identity, object, "").await?;
+        let outgoing = Outgoing::new("PATCH", &resource, &key, "")
+            .body("application/apply-patch+yaml", object)
+            .query("fieldManager", &write_identity.field_manager())
+            .query("dryRun", "All");
+        match self.requests.send(write_identity, outgoing).await {
+            Err(WriteError::Conflict(message)) => Ok(message),
+            Ok(_) | Err(WriteError::Invalid(_) | WriteError::Forbidden(_)) => Ok(String::new()),
+            Err(error) => Err(error),
+        }
     }
 
     async fn create(&self, write_identity: &WriteIdentity, object: &Value) -> Result<(), WriteError> {

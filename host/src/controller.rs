@@ -76,7 +76,7 @@ use recent::RecentReconciles;
 use resync::Resync;
 use stats::Stats;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -111,9 +111,11 @@ pub struct Controller {
     /// Counts the leaderships of this host, from 1.
     leaderships: AtomicU64,
     /// The leadership in which the journals of canaries were read.
-    journals_known: tokio::sync::Mutex<u64>,
-    /// The leadership in which the host was not allowed to read them.
-    journals_forbidden: AtomicU64,
+    journals_known: AtomicU64,
+    /// The leadership in which the host was not allowed to read them, and when.
+    journals_forbidden: Mutex<Option<(u64, Instant)>>,
+    /// Held while they are read.
+    journals_reads: tokio::sync::Mutex<()>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -149,8 +151,9 @@ impl Controller {
             recent: RecentReconciles::default(),
             metrics,
             leaderships: AtomicU64::new(1),
-            journals_known: tokio::sync::Mutex::default(),
-            journals_forbidden: AtomicU64::default(),
+            journals_known: AtomicU64::default(),
+            journals_forbidden: Mutex::default(),
+            journals_reads: tokio::sync::Mutex::default(),
             tasks: TaskTracker::new(),
             stop: CancellationToken::new(),
         })

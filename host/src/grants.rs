@@ -290,6 +290,12 @@ impl Grants {
         self.rollout.as_ref()
     }
 
+    /// Whether new versions have a canary.
+    #[must_use]
+    pub fn has_canary(&self) -> bool {
+        self.rollout.as_ref().is_some_and(|steps| steps.canary.is_some())
+    }
+
     /// The number of concurrent reconciles: from the grant, otherwise from the manifest.
     #[must_use]
     pub fn workers(&self, manifest: &PluginManifest) -> u32 {

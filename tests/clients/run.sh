@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# The end-to-end tests of kopf and kr8s, as their packages on PyPI bring them, and those of the JavaScript and the official Python client, on the
-# embedded API server and on a real control plane where its programs are (control-plane.sh). Prints a line for each run, and the tests that pass
-# on the real one alone. Minutes: most tests that fail wait for Pods that run.
+# The end-to-end tests of kopf and kr8s, as their packages on PyPI bring them, those of the JavaScript and the official Python client, and those of
+# controller-runtime, on the embedded API server and on a real control plane where its programs are (control-plane.sh). Prints a line for each run,
+# and the tests that pass on the real one alone. Minutes: most tests that fail wait for Pods that run.
 #
-#   run.sh [SUITE…]      kopf, kr8s, client-node, python [default: those whose tests are there]
+#   run.sh [SUITE…]      kopf, kr8s, client-node, python, controller-runtime [default: those whose tests are there]
 #
 # PYTHON is a Python with the packages of suites.txt; OARLOCK_BIN is the program. CLIENT_NODE is a checkout of
 # github.com/kubernetes-client/javascript, for its tests; without it, git clones one. PYTHON_CLIENT is a checkout of
-# github.com/kubernetes-client/python: python needs it. kubectl and openssl are on PATH, and for client-node npm.
+# github.com/kubernetes-client/python: python needs it. CONTROLLER_RUNTIME is a checkout of github.com/kubernetes-sigs/controller-runtime:
+# controller-runtime needs it, and Go (on PATH, or in GO), which fetches its modules; PACKAGES are packages of it. kubectl and openssl are on PATH,
+# and for client-node npm.
 # LOGS is a folder for the logs of the suites and servers; without it they are deleted.
 set -euo pipefail
 fail() { printf '%s\n' "$*" >&2; exit 1; }
@@ -17,6 +19,7 @@ python=$(absolute "${PYTHON:-python3}")
 oarlock=$(absolute "${OARLOCK_BIN:-$root/target/debug/oarlock}")
 checkout=${CLIENT_NODE:+$(cd "$CLIENT_NODE" && pwd)}
 python_client=${PYTHON_CLIENT:+$(cd "$PYTHON_CLIENT" && pwd)}
+runtime=${CONTROLLER_RUNTIME:+$(cd "$CONTROLLER_RUNTIME" && pwd)}
 logs=${LOGS:+$(mkdir -p "$LOGS" && cd "$LOGS" && pwd)}
 cd "$root"
 here=$PWD/tests/clients plane=$PWD/tests/kubernetes/control-plane.sh
@@ -108,6 +111,35 @@ python_tests() { # CLUSTER
     -k 'not (TestClient and (test_pod_apis or test_pod_exec or test_exit_code or test_portforward))'
 }
 
+# The packages whose tests start an API server. Those of client/apiutil fetch programs of another version. Built once, and without the time.
+controller_runtime() { # CLUSTER
+  local cluster=$1 log=$work/controller-runtime-$1 built=$work/controller-runtime packages package name assets began
+  packages=${PACKAGES:-$(cd "$runtime" && grep -rlwE --include='*_test.go' 'envtest|controlplane' pkg | xargs -n 1 dirname | sort -u | grep -vx pkg/client/apiutil)}
+  [ -d "$built" ] || {
+    mkdir "$built"
+    for package in $packages; do
+      (cd "$runtime" && "$go" test -c -o "$built/${package//\//-}" "./$package") || fail "controller-runtime: $package does not compile"
+    done
+  }
+  case $cluster in
+    embedded) assets=$work/assets; "$oarlock" apiserver envtest "$assets" >/dev/null ;;
+    real) assets=$($plane check) ;;
+  esac
+  began=$SECONDS
+  for package in $packages; do
+    name=$TMPDIR/${package//\//-}-$cluster
+    # Not the user's own cluster, whatever is set.
+    (cd "$runtime/$package" && env -u USE_EXISTING_CLUSTER KUBEBUILDER_ASSETS="$assets" "$built/${package//\//-}" -test.v -ginkgo.no-color -ginkgo.seed 1 \
+      -ginkgo.timeout 20m -ginkgo.junit-report "$name.xml") >"$name.out" 2>&1 </dev/null || true
+    cat "$name.out" >>"$log.errors"
+    [ -f "$name.xml" ] || { tail -n 20 "$name.out" >&2; fail "controller-runtime: $package does not run on the $cluster server"; }
+    "$python" -I "$here/ginkgo.py" "$package" "$name.xml" "$name.out" >>"$log.log"
+  done
+  sed -n 's/^PASSED //p' "$log.log" | sort >"$log.passed"
+  printf 'controller-runtime %s, %s: %s packages, %s of %s in %s s\n' "$(git -C "$runtime" describe --tags --always --match "v*")" "$cluster" "$(wc -w <<<"$packages")" \
+    "$(wc -l <"$log.passed")" "$(grep -vc '^SKIPPED ' "$log.log")" "$((SECONDS - began))"
+}
+
 # oscrypto 1.3.0 does not read the versions of OpenSSL whose last number has two digits (3.0.19); its repository does.
 if oscrypto=$("$python" -c 'import importlib.util, os; print(os.path.dirname(importlib.util.find_spec("oscrypto").origin))' 2>/dev/null); then
   mkdir "$work/fixed"
@@ -116,17 +148,23 @@ if oscrypto=$("$python" -c 'import importlib.util, os; print(os.path.dirname(imp
   sed -i.bak 's/\\\\d\[a-z\]/\\\\d+[a-z]/' "$work"/fixed/oscrypto/_openssl/_libcrypto_c*.py
 fi
 
-[ $# -gt 0 ] || set -- kopf kr8s client-node ${python_client:+python}
+[ $# -gt 0 ] || set -- kopf kr8s client-node ${python_client:+python} ${runtime:+controller-runtime}
 for name; do
   [ "$name" != python ] || [ -d "$python_client/kubernetes/e2e_test" ] \
     || fail "python: PYTHON_CLIENT must name a checkout of github.com/kubernetes-client/python, for its kubernetes/e2e_test"
+  [ "$name" != controller-runtime ] || {
+    [ -d "$runtime/pkg/envtest" ] || fail "controller-runtime: CONTROLLER_RUNTIME must name a checkout of github.com/kubernetes-sigs/controller-runtime"
+    go=$(absolute "${GO:-go}") && [ -x "$go" ] || fail "controller-runtime: install Go, or name it in GO"
+  }
   for cluster in "${clusters[@]}"; do
     case $name in
-      kopf) suite kopf 1.45.2 "$cluster" --timeout 60 --only-e2e tests/e2e ;;
+      # kopf makes errors of warnings, and a test reads its output: a connection that Python closes late would be a traceback there.
+      kopf) suite kopf 1.45.2 "$cluster" --timeout 60 -W ignore::ResourceWarning --only-e2e tests/e2e ;;
       kr8s) suite kr8s 0.20.15 "$cluster" --timeout 12 kr8s ;;
       client-node) client_node 1.4.0 "$cluster" ;;
       python) python_tests "$cluster" ;;
-      *) echo "no suite $name: kopf, kr8s, client-node, python" >&2; exit 2 ;;
+      controller-runtime) controller_runtime "$cluster" ;;
+      *) echo "no suite $name: kopf, kr8s, client-node, python, controller-runtime" >&2; exit 2 ;;
     esac
   done
   [ ! -f "$work/$name-real.passed" ] || comm -13 "$work/$name-embedded.passed" "$work/$name-real.passed" | sed 's/^/  real alone: /'

@@ -1,12 +1,13 @@
 //! A candidate that is wrong, strikes, fails or is slow is stopped, and what it wrote is undone.
 
 use super::{
-    A_WHILE, aborted, children, extras, journals, make_fragile, objects, plugin, restored, rollout, runs, share,
-    started,
+    A_WHILE, aborted, children, extras, grant, journals, make_fragile, objects, plugin, restored, rollout, runs, share,
+    started, started_with,
 };
 use crate::plan::ALONE;
 use anyhow::{Context, Result, ensure};
-use oarlock_tests::harness::{Exchange, World, misfit_version, steady, text, with_world};
+use http::{Method, StatusCode};
+use oarlock_tests::harness::{Action, Exchange, Rule, World, misfit_version, steady, text, with_world};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -72,6 +73,30 @@ async fn a_candidate_that_is_wrong_without_trapping_is_stopped_by_the_limit_of_d
         ensure!(wrong.len() <= 1 && wrong.iter().all(|name| share.contains(name)), "{wrong:?} of {share:?}");
         let entry = plugin(&world).await?;
         ensure!(text(&entry, "/version") == "one" && entry["onProbation"] == false, "{entry}");
+        Ok(())
+    })
+    .await
+}
+
+/// The comparison before a reconcile sees nothing after a request with effects. What the candidate writes after it counts all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writes_after_a_request_with_effects_count_for_the_limit() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        let created = Action::json(StatusCode::CREATED, &json!({}));
+        let posts = world.neutron_gate.rule(Rule::every(created).methods(&[Method::POST]));
+        objects(&world, 6, 0).await?;
+        let url = world.neutron_gate.url();
+        let granted = grant(&world, &all(Some(4)))?.origin(&url).config("url", &url);
+        started_with(&world, "blind", 6, &granted).await?;
+        let before = children(&world).await?;
+        let mark = world.kubernetes_gate.mark();
+        world.plugins.file("misfit.wasm", &misfit_version("two", "posts")?)?;
+        aborted(&world, "two", "more than 4 writes that the version that runs would not make (maxDifferentWrites)")
+            .await?;
+        restored(&world, &before).await?;
+        // One object has three: the request and two applies.
+        let wrote = written(&world, mark, "\"marked\":\"true\"");
+        ensure!(wrote.len() <= 1 && posts.hits() <= 4, "{wrote:?} after {} requests", posts.hits());
         Ok(())
     })
     .await
@@ -162,6 +187,22 @@ async fn objects_that_fail_with_the_running_version_do_not_count_against_the_can
             Ok(())
         })
         .await
+    })
+    .await
+}
+
+/// The permissions of before do not let the host read journals: that concerns canaries only.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_that_may_not_read_journals_reconciles_and_refuses_the_canary() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        let forbidden = Action::kubernetes(StatusCode::FORBIDDEN, "Forbidden", "may not list secrets", None);
+        let _forbidden = world.kubernetes_gate.rule(Rule::every(forbidden).path("labelSelector=oarlock.dev%2Fcanary"));
+        objects(&world, 3, 0).await?;
+        started(&world, "blind", 3, &all(None)).await?;
+        let before = children(&world).await?;
+        world.plugins.file("misfit.wasm", &misfit_version("two", "marked")?)?;
+        aborted(&world, "two", "the journals of canaries cannot be read").await?;
+        restored(&world, &before).await
     })
     .await
 }

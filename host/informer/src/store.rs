@@ -196,7 +196,7 @@ impl Store {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future changes nothing.
+    /// A dropped future counts as a wait that ran out.
     pub async fn fresh(&self, key: &ObjectKey, deadline: Instant) -> Result<(), Stale> {
         self.wait_seen(Some(key), deadline).await
     }

@@ -33,6 +33,7 @@ pub struct RequiredPermissions {
 /// * `manifest` - the manifest reduced to the grant.
 /// * `plurals` - the resources of the manifest's kinds, where known.
 /// * `leases` - namespace of the Leases, with leader election.
+/// * `journals` - namespace of the journals of canaries, with Plugin objects.
 #[must_use]
 pub fn required_permissions(
     requests: &RequestSender,
@@ -40,10 +41,14 @@ pub fn required_permissions(
     manifest: &PluginManifest,
     plurals: &Plurals<'_>,
     leases: Option<&str>,
+    journals: Option<&str>,
 ) -> RequiredPermissions {
     let mut host = rbac::of_host(manifest, &write_identity.grants, plurals);
     if let Some(namespace) = leases {
         host.extend(rbac::of_lease(&write_identity.plugin, namespace));
+    }
+    if let Some(namespace) = journals.filter(|_| write_identity.grants.has_canary()) {
+        host.extend(rbac::of_canaries(&write_identity.plugin, namespace));
     }
     let mut plugin = rbac::of_plugin(&write_identity.plugin, &write_identity.grants);
     match requests.impersonation_namespace() {
@@ -195,7 +200,7 @@ mod tests {
         check(
             writer.requests(),
             write_identity,
-            &required_permissions(writer.requests(), write_identity, manifest, &|_| None, None),
+            &required_permissions(writer.requests(), write_identity, manifest, &|_| None, None, None),
         )
         .await
     }

@@ -160,6 +160,7 @@ async fn check(
         manifest,
         &plural,
         cluster.leases.as_deref(),
+        None,
     );
     let denied = access::check(cluster.writer.requests(), &identity, &required).await;
     for line in &denied {

@@ -58,12 +58,20 @@ impl CurrentVersion {
     ///
     /// * `event_mode` - of the version.
     /// * `object` - the newest state that is known. None: the cached one.
-    pub(super) fn is_of(&self, event_mode: &Arc<EventModeCell>, key: &ReconcileKey, object: Option<&Object>) -> bool {
+    /// * `old` - its state before, if it was changed.
+    pub(super) fn is_of(
+        &self,
+        event_mode: &Arc<EventModeCell>,
+        key: &ReconcileKey,
+        object: Option<&Object>,
+        old: Option<&Object>,
+    ) -> bool {
         let rollout = self.rollout.load();
         let Some(rollout) = rollout.as_ref() else { return true };
         let of_candidate = rollout.has(key, object);
         if Arc::ptr_eq(&rollout.version.event_mode, event_mode) {
-            return of_candidate;
+            // An object that leaves the share may have run on the candidate, whose cache was behind, after the other version had its event.
+            return of_candidate || old.is_some_and(|old| rollout.has(key, Some(old)));
         }
         // The candidate may not select the object at all, or not see it yet.
         !of_candidate || rollout.version.cached(key).is_none()

@@ -1,6 +1,6 @@
 //! Event handlers: the watches of a plugin, and the keys that each event enqueues.
 
-use super::changed_fields::changed_fields;
+use super::changed_fields::{changed_fields, is_compared};
 use super::current_version::CurrentVersion;
 use super::dependencies::Dependencies;
 use super::mapping::{self, Mapper};
@@ -41,8 +41,10 @@ pub(super) struct Handlers {
 
 impl Handlers {
     /// Whether a key is the version's, so that its events concern it.
-    fn has(&self, key: &ReconcileKey, object: Option<&Object>) -> bool {
-        self.version.upgrade().is_none_or(|version| version.is_of(&self.event_mode, key, object))
+    ///
+    /// * `object`, `old` - see [`CurrentVersion::is_of`].
+    fn has(&self, key: &ReconcileKey, object: Option<&Object>, old: Option<&Object>) -> bool {
+        self.version.upgrade().is_none_or(|version| version.is_of(&self.event_mode, key, object, old))
     }
 }
 
@@ -143,19 +145,20 @@ struct Watched {
     kind: Arc<GroupVersionKind>,
     key: ObjectKey,
     happened: &'static str,
-    /// Empty: unknown, or none.
-    fields: String,
+    /// The state before and after a change. They are compared only if somebody reads the event.
+    change: Option<[Arc<Object>; 2]>,
 }
 
 impl Watched {
     /// The event as a cause. None: it concerns no object.
     fn cause(kind: &Arc<GroupVersionKind>, delta: &Delta) -> Option<Cause> {
-        let (key, fields) = match delta {
-            Delta::Applied { old: Some(old), new, .. } => (new.key(), changed_fields(old, new)),
-            Delta::Applied { new: object, .. } | Delta::Deleted(object) => (object.key(), String::new()),
+        let (key, change) = match delta {
+            Delta::Applied { old: Some(old), new, .. } => (new.key(), Some([Arc::clone(old), Arc::clone(new)])),
+            Delta::Applied { new: object, .. } | Delta::Deleted(object) => (object.key(), None),
             Delta::Synced => return None,
         };
-        let event = Self { kind: Arc::clone(kind), key: key.clone(), happened: happened(delta), fields };
+        let change = change.filter(|[old, new]| is_compared(old, new));
+        let event = Self { kind: Arc::clone(kind), key: key.clone(), happened: happened(delta), change };
         Some(Cause::Other(Arc::new(event)))
     }
 }
@@ -163,7 +166,8 @@ impl Watched {
 impl std::fmt::Display for Watched {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {} {}", self.kind.kind, self.key, self.happened)?;
-        if self.fields.is_empty() { Ok(()) } else { write!(f, ": {}", self.fields) }
+        let fields = self.change.as_ref().map(|[old, new]| changed_fields(old, new)).unwrap_or_default();
+        if fields.is_empty() { Ok(()) } else { write!(f, ": {fields}") }
     }
 }
 
@@ -257,7 +261,7 @@ fn primary_handler(
 fn concerns(handlers: &Handlers, gvk: &Arc<GroupVersionKind>, delta: &Delta) -> bool {
     let key = |object: &Object| ReconcileKey { kind: Arc::clone(gvk), key: object.key().clone() };
     match delta {
-        Delta::Applied { new, .. } => handlers.has(&key(new), Some(new)),
+        Delta::Applied { old, new, .. } => handlers.has(&key(new), Some(new), old.as_deref()),
         Delta::Deleted(last) => {
             let version = handlers.version.upgrade();
             version.is_none_or(|version| version.is_of_deleted(&handlers.event_mode, &key(last), last))
@@ -321,7 +325,7 @@ fn enqueue(handlers: &Handlers, gvk: &Arc<GroupVersionKind>, delta: &Delta, mut 
     let queue = &handlers.queue;
     keys.sort();
     keys.dedup();
-    keys.retain(|key| handlers.has(key, None));
+    keys.retain(|key| handlers.has(key, None, None));
     if matches!(delta, Delta::Applied { initial: true, .. }) {
         keys.into_iter().for_each(|key| queue.add(key, Trigger::InitialList));
         return;

@@ -42,8 +42,8 @@ impl Marks {
 
     /// Whether an object has a mark, which only another run of its key clears.
     pub(super) fn contains(&self, key: &ReconcileKey) -> bool {
-        let objects = [&self.out_of_sync, &self.paused, &self.failed];
-        objects.iter().any(|marked| marked.contains(key)) || self.complaints.contains(key)
+        [&self.out_of_sync, &self.paused, &self.failed].iter().any(|marked| marked.contains(key))
+            || self.complaints.contains(key)
     }
 
     /// Drops the marks of objects that are not reconciled any more.
@@ -174,14 +174,13 @@ mod tests {
     }
 
     #[test]
-    fn every_mark_of_an_object_counts() {
+    fn a_key_with_any_mark_has_to_run_once_more() {
         let marks = Marks::new(&Metrics::new().plugin("p"));
-        for marked in [&marks.out_of_sync, &marks.paused, &marks.failed] {
-            marked.set(&key("a"), true, || true);
-            assert!(marks.contains(&key("a")), "{marked:?}");
-            marked.set(&key("a"), false, || true);
-            assert!(!marks.contains(&key("a")));
+        for (name, of) in [("a", &marks.out_of_sync), ("b", &marks.paused), ("c", &marks.failed)] {
+            of.set(&key(name), true, || true);
+            assert!(marks.contains(&key(name)), "{name}");
         }
+        assert!(!marks.contains(&key("d")));
     }
 
     #[test]

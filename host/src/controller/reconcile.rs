@@ -270,8 +270,8 @@ impl<'a> Reconcile<'a> {
 
     /// Makes the changes of a patch, and records its events.
     async fn carry_out(&self, outcome: &Outcome, progress: &mut Progress) -> Result<(), Failure> {
-        if let (Some(rollout), Some(current)) = (self.rollout, &progress.current) {
-            let of = (&self.write_identity, &self.item.key);
+        if let (Some(rollout), Some(current), Some(object)) = (self.rollout, &progress.current, &progress.object) {
+            let of = (&self.write_identity, &self.item.key, object);
             self.controller.enter(rollout, of, current, &outcome.changes).await?;
         }
         let (writer, of) = (&self.controller.shared.writer, outcome.changes.len());

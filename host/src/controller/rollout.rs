@@ -9,6 +9,7 @@ mod entry;
 mod journal;
 mod preview;
 mod reconcile;
+mod share;
 mod steps;
 mod tally;
 mod values;
@@ -27,7 +28,7 @@ use crate::workqueue::Trigger;
 use basis::Basis;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tally::Tally;
@@ -98,6 +99,8 @@ pub(super) struct Rollout {
     notices: mpsc::UnboundedSender<Notice>,
     /// The candidate's share of the objects, in percent.
     share: AtomicU32,
+    /// The hash of an object that belongs to a share in any case. 0: there is none.
+    chosen: AtomicU64,
     /// Set when the rollout fails: no key is the candidate's any more.
     over: AtomicBool,
     /// Objects that stay with the version that runs, and why.
@@ -153,6 +156,7 @@ impl Rollout {
             steps,
             notices,
             share: AtomicU32::new(0),
+            chosen: AtomicU64::new(0),
             over: AtomicBool::new(false),
             held: Mutex::default(),
             progress: Mutex::new(progress),
@@ -162,54 +166,6 @@ impl Rollout {
             cancel: CancellationToken::new(),
             follows: false,
         }
-    }
-
-    /// Whether a key is the candidate's. Deleted objects, and those that are being deleted, stay with the version that runs.
-    ///
-    /// * `object` - the newest state that is known. None: the one in the candidate's cache.
-    pub(super) fn has(&self, key: &ReconcileKey, object: Option<&Object>) -> bool {
-        !self.over.load(Relaxed) && self.is_in_share(key, object)
-    }
-
-    /// Whether a key is the candidate's as long as the rollout goes on; see [`Self::has`].
-    fn is_in_share(&self, key: &ReconcileKey, object: Option<&Object>) -> bool {
-        let share = self.share.load(Relaxed);
-        if share == 0 || !self.version.reaches(key) || !self.is_in(share, key) {
-            return false;
-        }
-        let cached;
-        let object = match object {
-            Some(object) => object,
-            None => match self.version.cached(key) {
-                Some(found) => {
-                    cached = found;
-                    &*cached
-                }
-                None => return false,
-            },
-        };
-        let selector = self.steps.canary.as_ref().and_then(|canary| canary.selector.as_ref());
-        !object.deleting()
-            && selector.is_none_or(|selector| selector.matches(|label| object.label(label)))
-            && !self.held().contains_key(key)
-    }
-
-    /// Whether a key is in a share. Every host computes the same, and each version has other keys.
-    fn is_in(&self, share: u32, key: &ReconcileKey) -> bool {
-        let kind = &key.kind;
-        let texts = [&*self.version.identity, &kind.group, &kind.kind, &key.key.namespace, &key.key.name];
-        share >= 100 || hash(&texts) % 100 < u64::from(share)
-    }
-
-    /// The keys that are the candidate's.
-    fn keys(&self) -> Vec<ReconcileKey> {
-        self.version.keys().filter(|key| self.has(key, None)).collect()
-    }
-
-    /// The keys that return to the version that runs: those of the candidate, also after a fault ended the rollout, and those it gave back.
-    fn returning(&self) -> Vec<ReconcileKey> {
-        let held: Vec<ReconcileKey> = self.held().keys().cloned().collect();
-        self.version.keys().filter(|key| self.is_in_share(key, None)).chain(held).collect()
     }
 
     /// Stands for the resourceVersions of all objects now.
@@ -223,9 +179,10 @@ impl Rollout {
 
     /// From now on the object stays with the version that runs.
     fn hold(&self, key: &ReconcileKey, why: &str) {
+        let why = self.version.write_identity.secrets.hidden(why.to_owned());
         let full = {
             let mut held = self.held();
-            held.insert(key.clone(), crate::shorten(why, 300).to_owned());
+            held.insert(key.clone(), crate::shorten(&why, 300).to_owned());
             held.len() > MOST_HELD
         };
         if full {

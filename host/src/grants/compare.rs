@@ -90,6 +90,9 @@ fn settings(grant: &PluginGrant) -> BTreeSet<String> {
     if let Ok(Value::Object(limits)) = serde_json::to_value(&grant.limits) {
         lines.extend(limits.iter().map(|(name, value)| format!("limits: {name} {value}")));
     }
+    if let Ok(Value::Object(steps)) = serde_json::to_value(&grant.rollout) {
+        lines.extend(steps.iter().map(|(name, step)| format!("rollout.{name}: {step}")));
+    }
     lines.extend(grant.name.iter().map(|name| format!("name: {name}")));
     lines.extend(grant.workers.map(|workers| format!("workers: {workers}")));
     lines.extend(grant.resync_seconds.map(|seconds| format!("resyncSeconds: {seconds}")));
@@ -272,17 +275,22 @@ mod tests {
         new.limits.memory_mib = 16;
         new.workers = Some(3);
         new.partial = true;
+        let steps = |most: u32| serde_json::from_value(json!({"plan": {"maxDeletes": most}})).unwrap();
+        let old = PluginGrant { rollout: Some(steps(0)), ..old };
+        new.rollout = Some(steps(9));
         let expected = [
             "- permissions: get secrets (core) named x, y in a",
             "- config: gone",
             "- http.origins: http://n",
             "- http.origins: https://x:1",
             "- limits: memoryMib 64",
+            "- rollout.plan: {\"approval\":\"OverLimit\",\"maxDeletes\":0}",
             "+ permissions: delete configmaps (core)",
             "+ permissions: * y (x)",
             "+ http.origins: https://y",
             "+ limits: memoryMib 16",
             "+ partial: true",
+            "+ rollout.plan: {\"approval\":\"OverLimit\",\"maxDeletes\":9}",
             "+ workers: 3",
             "~ config: url",
         ];

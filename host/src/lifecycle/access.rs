@@ -6,7 +6,7 @@ use super::candidate::{CandidateVersion, Granting};
 use super::registry::Task;
 use crate::apply::access::{self, RequiredPermissions};
 use crate::apply::{RequestSender, WriteIdentity};
-use crate::controller::Shared;
+use crate::controller::{Journals, Shared};
 use crate::lease::Leases;
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,12 +51,15 @@ impl Access {
 pub(super) struct AccessChecker {
     requests: Arc<RequestSender>,
     leases: Leases,
+    /// Namespace of the journals of canaries.
+    journals: Option<Arc<str>>,
     messages: mpsc::UnboundedSender<Message>,
 }
 
 impl AccessChecker {
     pub(super) fn new(shared: &Shared, messages: mpsc::UnboundedSender<Message>) -> Self {
-        Self { requests: Arc::clone(shared.writer.requests()), leases: shared.leases.clone(), messages }
+        let journals = shared.journals.as_ref().map(Journals::namespace);
+        Self { requests: Arc::clone(shared.writer.requests()), leases: shared.leases.clone(), journals, messages }
     }
 
     /// Checks the permissions of a version, unless the API server allowed exactly these before.
@@ -74,6 +77,7 @@ impl AccessChecker {
             &candidate.manifest(),
             &plural,
             self.leases.namespace(),
+            self.journals.as_deref(),
         ));
         if known.allowed.as_ref() == Some(&required) {
             return;

@@ -70,11 +70,12 @@ pub(super) struct DefinitionInstaller {
 impl DefinitionInstaller {
     /// Installs and upgrades the definitions that the grant of a version names. Returns when the API server has established all of them.
     ///
+    /// * `controller`, `version` - of the candidate: its conversions may be needed first.
+    /// * `refused` - called with the reason when an upgrade is refused for the first time.
+    ///
     /// # Cancel safety
     ///
     /// Dropping the future leaves each definition whole.
-    /// * `controller`, `version` - of the candidate: its conversions may be needed first.
-    /// * `refused` - called with the reason when an upgrade is refused for the first time.
     pub(super) async fn install(
         &self,
         candidate: &CandidateVersion,

@@ -48,6 +48,8 @@ pub(super) struct Leftovers {
     saved: Option<SavedVersions>,
     /// What is on disk.
     on_disk: BTreeMap<String, LeftBehind>,
+    /// Whether the last save failed.
+    unsaved: bool,
 }
 
 /// The objects with a warning, by plugin and uid, so that each gets one.
@@ -225,7 +227,7 @@ impl Leftovers {
     ) -> Self {
         let (next, warned) = (Instant::now(), Warned::default());
         let on_disk = saved.as_ref().map(SavedVersions::left_behind).unwrap_or_default();
-        Self { registry, finalizers, recorder, messages, next, task: None, warned, events, saved, on_disk }
+        Self { registry, finalizers, recorder, messages, next, task: None, warned, events, saved, on_disk, unsaved: false }
     }
 
     /// Saves which plugins may leave finalizers, so that a host that restarts knows of them.
@@ -235,10 +237,15 @@ impl Leftovers {
         if now == self.on_disk {
             return;
         }
-        if let Err(error) = saved.set_left_behind(&now) {
-            tracing::warn!(%error, "plugins with finalizers could not be saved: after a restart the host does not know of those that are removed");
+        match saved.set_left_behind(&now) {
+            Ok(()) => (self.on_disk, self.unsaved) = (now, false),
+            // The next tick tries again.
+            Err(error) => {
+                if !std::mem::replace(&mut self.unsaved, true) {
+                    tracing::warn!(%error, "plugins with finalizers could not be saved: after a restart the host does not know of those that are removed");
+                }
+            }
         }
-        self.on_disk = now;
     }
 
     /// Starts a check when one is due.

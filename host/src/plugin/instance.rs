@@ -59,13 +59,17 @@ impl Live {
         guest_error(error, self.secrets())
     }
 
-    /// The guest gets to know a Secret if the request is about one.
-    fn learn(&self, request: &Request) {
-        if request.kind.is_secret() {
-            let documents = [&request.object, &request.last_seen];
-            documents.into_iter().flatten().for_each(|document| self.secrets().learn_secret(document));
-        }
+    /// The guest gets to know the Secret of a request.
+    fn learn(&self, about: Option<&Request>) {
+        let documents = about.map(|request| [&request.object, &request.last_seen]);
+        let documents = documents.into_iter().flatten().flatten();
+        documents.for_each(|document| self.secrets().learn_secret(document));
     }
+}
+
+/// A request about a Secret. None: it is about another object.
+fn secret_of(request: &Request) -> Option<Request> {
+    request.kind.is_secret().then(|| request.clone())
 }
 
 /// A live instance. Its store is dropped, and never entered again, after a call that trapped, was interrupted, returned an invalid result
@@ -199,10 +203,10 @@ impl Instance {
     /// See [`CallError`].
     pub async fn get_desired(&mut self, request: &Request) -> Result<Option<PluginState>, CallError> {
         const CALL: &str = "get-desired";
-        let (about, request) = (request.clone(), to_wit(request));
+        let (about, request) = (secret_of(request), to_wit(request));
         let desired = self.call(CALL, move |live| {
             Box::pin(async move {
-                live.learn(&about);
+                live.learn(about.as_ref());
                 let guest = live.plugin.oarlock_reconciler_reconcile();
                 let answered = guest.call_get_desired(&mut live.store, &request).await;
                 let desired = answered.map_err(|e| failure(&live.store, CALL, &e))?.map_err(|e| live.guest_error(e))?;
@@ -222,10 +226,10 @@ impl Instance {
     /// See [`CallError`].
     pub async fn get_actual(&mut self, request: &Request) -> Result<Observation, CallError> {
         const CALL: &str = "get-actual";
-        let (about, request, desired) = (request.clone(), to_wit(request), self.desired.clone());
+        let (about, request, desired) = (secret_of(request), to_wit(request), self.desired.clone());
         self.call(CALL, move |live| {
             Box::pin(async move {
-                live.learn(&about);
+                live.learn(about.as_ref());
                 let guest = live.plugin.oarlock_reconciler_reconcile();
                 let answered = guest.call_get_actual(&mut live.store, &request).await;
                 let observed =

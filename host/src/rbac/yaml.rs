@@ -39,11 +39,6 @@ pub struct Plugin {
     pub plurals: BTreeMap<Kind, String>,
 }
 
-/// Whether new versions of a plugin have a canary.
-fn has_canary(grants: &Grants) -> bool {
-    grants.rollout().is_some_and(|steps| steps.canary.is_some())
-}
-
 /// The rules and bindings of the host and all plugins, for `kubectl apply`.
 #[must_use]
 pub fn yaml(plugins: &[Plugin], options: &Options) -> String {
@@ -69,7 +64,7 @@ pub fn yaml(plugins: &[Plugin], options: &Options) -> String {
         if !grants.admission(&plugin.manifest).is_empty() || !grants.conversions(&plugin.manifest).is_empty() {
             host.extend(of_certificates(name, &options.namespace));
         }
-        if let Some(namespace) = options.plugin_objects.as_ref().filter(|_| has_canary(grants)) {
+        if let Some(namespace) = options.plugin_objects.as_ref().filter(|_| grants.has_canary()) {
             host.extend(of_canaries(name, namespace));
         }
         if let Some(namespace) = &options.lease_namespace {

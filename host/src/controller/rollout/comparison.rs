@@ -6,6 +6,7 @@ use crate::apply::{Change, ObjectRef};
 use crate::controller::{ReconcileKey, Version, compare};
 use crate::informer::Object;
 use crate::lease::LeadershipGuard;
+use crate::secrets::KnownSecrets;
 use crate::plugin::{CallError, Outcome, ReadObserver, Reads, Request, Run, Trigger, WithheldRequests};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -51,6 +52,8 @@ pub(in crate::controller) struct Difference {
     pub(super) id: u64,
     /// Whether the candidate would delete an object that the other version would not delete.
     pub(super) deletes: bool,
+    /// Whether only the other version would make the write.
+    pub(super) missing: bool,
 }
 
 /// How a version decides about an object.
@@ -132,7 +135,7 @@ async fn decide_once(
         Ok((outcome, status)) => (decision.changes, decision.status) = (outcome.changes, status),
         Err(error) => {
             decision.strike = error.cause().is_some();
-            decision.failure = Some(error.to_string());
+            decision.failure = Some(version.write_identity.secrets.hidden(error.to_string()));
         }
     }
     decision.took = began.elapsed();
@@ -157,7 +160,7 @@ async fn calls(version: &Version, request: &Request, run: Run) -> Result<(Outcom
     } else {
         instance.patch(request, desired.as_ref(), actual.as_ref()).await?
     };
-    version.pool.give_back(instance);
+    // The instance is not given back: its plugin may remember changes that nobody made.
     Ok((outcome, status))
 }
 
@@ -243,6 +246,14 @@ impl Decision {
         self.changes.iter().find(|of| of.summary() == summary)
     }
 
+    /// The changes of a candidate's reconcile that this version would not make.
+    pub(super) fn unlike(&self, key: &ReconcileKey, changes: &[Change], secrets: &KnownSecrets) -> Vec<Difference> {
+        let made = Self { changes: changes.to_vec(), ..Self::default() };
+        let mut found = differences(key, self, &made, secrets);
+        found.retain(|one| !one.missing);
+        found
+    }
+
     /// Each write with its content.
     fn contents(&self, kind: &GroupVersionKind) -> BTreeMap<String, Value> {
         let mut all = BTreeMap::new();
@@ -272,18 +283,23 @@ impl Decision {
 }
 
 /// How the writes of `candidate` differ from those of `current`, by field.
+///
+/// * `secrets` - of the candidate: a name may have one in it.
 pub(in crate::controller) fn differences(
     key: &ReconcileKey,
     current: &Decision,
     candidate: &Decision,
+    secrets: &KnownSecrets,
 ) -> Vec<Difference> {
     let (ours, theirs) = (candidate.contents(&key.kind), current.contents(&key.kind));
     let mut found = Vec::new();
     let mut differ = |write: &str, field: &str, deletes: bool| {
+        let missing = !ours.contains_key(write);
         let id = hash(&[&key.kind.kind, &key.key.namespace, &key.key.name, write]);
         let shown = without_name(write);
         let field = if field.is_empty() { shown } else { format!("{shown} {field}") };
-        found.push(Difference { field, write: write.to_owned(), id, deletes });
+        let (field, write) = (secrets.hidden(field), secrets.hidden(write.to_owned()));
+        found.push(Difference { field, write, id, deletes, missing });
     };
     for (write, content) in &ours {
         let other = theirs.get(write).or_else(|| current.applied.get(write));
@@ -364,7 +380,7 @@ mod tests {
     }
 
     fn fields(current: &Decision, candidate: &Decision) -> Vec<String> {
-        differences(&key(), current, candidate).into_iter().map(|one| one.field).collect()
+        differences(&key(), current, candidate, &KnownSecrets::off()).into_iter().map(|one| one.field).collect()
     }
 
     #[test]
@@ -377,7 +393,7 @@ mod tests {
     fn differences_name_the_write_and_the_field_and_no_value() {
         let (blue, red) = (decision(vec![apply("x", "blue")]), decision(vec![apply("x", "red")]));
         assert_eq!(fields(&blue, &red), ["apply ConfigMap /data/color"]);
-        let all = format!("{:?}", differences(&key(), &blue, &red));
+        let all = format!("{:?}", differences(&key(), &blue, &red, &KnownSecrets::off()));
         assert!(!all.contains("blue") && !all.contains("\"red"), "{all}");
         assert_eq!(fields(&Decision::default(), &red), ["apply ConfigMap"]);
         assert_eq!(fields(&red, &Decision::default()), ["apply ConfigMap (not written)"]);
@@ -392,12 +408,35 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_in_a_name_is_not_shown() {
+        let secrets = KnownSecrets::default();
+        secrets.learn_values([&"hunter2hunter2".to_owned()].into_iter());
+        let candidate = decision(vec![apply("of-hunter2hunter2", "blue")]);
+        let found = differences(&key(), &Decision::default(), &candidate, &secrets);
+        assert!(found.len() == 1 && !format!("{found:?}").contains("hunter2"), "{found:?}");
+    }
+
+    #[test]
     fn only_a_deletion_that_the_other_version_would_not_make_counts_as_one() {
-        let found = differences(&key(), &decision(vec![delete("x")]), &decision(vec![delete("x"), delete("y")]));
+        let found = differences(&key(), &decision(vec![delete("x")]), &decision(vec![delete("x"), delete("y")]), &KnownSecrets::off());
         assert_eq!(
             found.iter().map(|one| (one.write.as_str(), one.deletes)).collect::<Vec<_>>(),
             [("delete ConfigMap n/y", true)]
         );
+    }
+
+    #[test]
+    fn of_a_reconcile_only_the_changes_that_the_other_version_would_not_make_are_unlike() {
+        let current = Decision { status: Some(json!({"a": 1})), ..decision(vec![apply("x", "blue"), delete("y")]) };
+        let unlike = |changes: &[Change]| -> Vec<String> {
+            current.unlike(&key(), changes, &KnownSecrets::off()).into_iter().map(|one| one.field).collect()
+        };
+        assert_eq!(unlike(&[apply("x", "blue")]), [""; 0]);
+        assert_eq!(unlike(&[apply("x", "red"), apply("z", "red")]), ["apply ConfigMap /data/color", "apply ConfigMap"]);
+        // As in the comparison before the reconcile, so that no write counts twice.
+        let ids = |found: Vec<Difference>| found.into_iter().map(|one| one.id).collect::<Vec<_>>();
+        let before = differences(&key(), &decision(vec![]), &decision(vec![apply("z", "red")]), &KnownSecrets::off());
+        assert_eq!(ids(current.unlike(&key(), &[apply("z", "blue")], &KnownSecrets::off())), ids(before));
     }
 
     #[test]

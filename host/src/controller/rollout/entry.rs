@@ -181,6 +181,15 @@ pub(super) fn target_of(object: &Value) -> Result<ObjectRef, WriteError> {
     if target.key.name.is_empty() { Err(WriteError::Malformed("no name".to_owned())) } else { Ok(target) }
 }
 
+/// Whether a document has a list of objects.
+pub(super) fn has_elements(value: &Value) -> bool {
+    match value {
+        Value::Array(all) => all.iter().any(Value::is_object),
+        Value::Object(fields) => fields.values().any(has_elements),
+        _ => false,
+    }
+}
+
 /// The object of a change.
 pub(super) fn object_of(change: &Change) -> Option<ObjectRef> {
     match change {

@@ -59,6 +59,12 @@ impl Journals {
         Self { namespace: namespace.into(), writer, of_plugins: Arc::default() }
     }
 
+    /// The namespace of their Secrets.
+    #[must_use]
+    pub fn namespace(&self) -> Arc<str> {
+        Arc::clone(&self.namespace)
+    }
+
     /// Reads the journals of a plugin from the cluster: another host may have written them.
     ///
     /// # Errors
@@ -224,11 +230,10 @@ impl Journals {
             }
             Undo::Delete => {
                 let live = self.read(write_identity, &target).await?;
-                if live.is_none_or(|live| !is_managed(&live, write_identity)) {
-                    // The candidate did not create it after all.
-                    return Ok(());
-                }
-                let precondition = Precondition::default();
+                // Otherwise the candidate did not create it after all.
+                let Some(live) = live.filter(|live| is_managed(live, write_identity)) else { return Ok(()) };
+                // Somebody may make another one in its place meanwhile.
+                let precondition = Precondition { uid: Some(live.uid().to_owned()), ..Precondition::default() };
                 carry_out(Change::Delete { target, propagation: Propagation::Background, precondition }).await
             }
             Undo::Merge(patch) => {

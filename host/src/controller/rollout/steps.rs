@@ -225,19 +225,23 @@ impl Controller {
             basis.writes(decision);
         }
         current.learn_applied(&candidate, &rollout.version.reads).await;
-        let differences = differences(key, &current, &candidate);
+        let differences = differences(key, &current, &candidate, &rollout.version.write_identity.secrets);
         let resource_version = object.resource_version().to_owned();
         Some(Comparison { current, candidate, differences, resource_version })
     }
 
     /// Gives the candidate a share of the objects for some time, and at least until each of them was reconciled.
     async fn canary(&self, rollout: &Rollout, share: u32, each: Duration) -> Result<(), String> {
+        // Before the share, so that no event of its objects is lost.
+        rollout.version.set_event_mode(EventMode::Enqueue);
         rollout.share.store(share, Relaxed);
+        if rollout.keys().is_empty() {
+            rollout.choose()?;
+        }
         let keys = rollout.keys();
         let count = keys.len();
         let words = format!("canary: the candidate reconciles {share} % of the objects, now {count}");
         rollout.begin(Phase::Canary(share), &words);
-        rollout.version.set_event_mode(EventMode::Enqueue);
         for key in keys {
             self.queue.add(key, Trigger::Swap);
         }
@@ -246,10 +250,12 @@ impl Controller {
             if let Some(fault) = rollout.tally().fault() {
                 return Err(fault);
             }
-            if Instant::now() >= until && all_ran(rollout, &self.name) {
+            let began = Instant::now();
+            if began >= until && all_ran(rollout, &self.name) {
                 return Ok(());
             }
-            tokio::time::sleep(LOOK).await;
+            // Of many objects a look takes long.
+            tokio::time::sleep(LOOK.max(began.elapsed() * PAUSE)).await;
         }
     }
 }

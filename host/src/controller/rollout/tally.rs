@@ -68,11 +68,25 @@ impl Tally {
         if candidate.writes() > 0 {
             self.changing.insert(key.clone());
         }
-        if !differences.is_empty() {
-            self.different.insert(key.clone());
-        }
         if candidate.undecidable {
             self.undecidable.insert(key.clone());
+        }
+        self.differ(key, differences);
+        self.samples += 1;
+        self.current_took += current.took;
+        self.candidate_took += candidate.took;
+        if current.failure().is_some() {
+            self.failing_before.insert(key.clone());
+        } else {
+            self.failing_before.remove(key);
+        }
+        self.failed(key, candidate.failure(), candidate.strike);
+    }
+
+    /// Counts differing writes.
+    pub(super) fn differ(&mut self, key: &ReconcileKey, differences: &[Difference]) {
+        if !differences.is_empty() {
+            self.different.insert(key.clone());
         }
         for one in differences {
             let known = !self.count(one.id);
@@ -89,15 +103,6 @@ impl Tally {
                 self.examples.push((key.clone(), one.clone()));
             }
         }
-        self.samples += 1;
-        self.current_took += current.took;
-        self.candidate_took += candidate.took;
-        if current.failure().is_some() {
-            self.failing_before.insert(key.clone());
-        } else {
-            self.failing_before.remove(key);
-        }
-        self.failed(key, candidate.failure(), candidate.strike);
     }
 
     /// Counts the end of a candidate's reconcile. Its failure does not count if the version that runs fails with the object, too.
@@ -115,8 +120,14 @@ impl Tally {
 
     /// Whether these differences would exceed the limit of differing writes.
     pub(super) fn would_exceed(&self, differences: &[Difference], most: u32) -> bool {
-        let new = differences.iter().map(|one| one.id).filter(|id| !self.writes.contains(id)).collect::<BTreeSet<_>>();
-        !new.is_empty() && self.writes.len() + new.len() > most as usize
+        let new = self.new_among(differences);
+        new > 0 && self.writes.len() + new > most as usize
+    }
+
+    /// The number of writes among these differences that it has not counted.
+    pub(super) fn new_among(&self, differences: &[Difference]) -> usize {
+        let new = differences.iter().map(|one| one.id).filter(|id| !self.writes.contains(id));
+        new.collect::<BTreeSet<_>>().len()
     }
 
     /// Why the rollout has to end. None: it goes on.
@@ -230,6 +241,7 @@ mod tests {
 
     fn difference(id: u64) -> Difference {
         Difference {
+            missing: false,
             field: "apply ConfigMap /data".to_owned(),
             write: format!("apply ConfigMap n/{id}"),
             id,

@@ -117,6 +117,7 @@ impl Guest for Misfit {
                 }
             }
             "defaulted" => return Ok(Some(misfit.service().to_string())),
+            "ports" => return Ok(Some(misfit.ports().to_string())),
             "never-equal" => return Ok(Some(json!({"counter": misfit.next_count()}).to_string())),
             _ => {}
         }
@@ -141,7 +142,7 @@ impl Guest for Misfit {
             return Ok(observation);
         }
         if misfit.mode != "never-equal" && !request.deleting {
-            let kind = if misfit.mode == "defaulted" { "Service" } else { "ConfigMap" };
+            let kind = if ["defaulted", "ports"].contains(&misfit.mode.as_str()) { "Service" } else { "ConfigMap" };
             observation.state = cluster::get_applied(&core(kind), &misfit.key("child"))?;
         }
         match misfit.mode.as_str() {
@@ -248,6 +249,12 @@ impl Guest for Misfit {
                 return Ok(outcome);
             }
             "marked" => outcome.changes.push(apply(&misfit.object("ConfigMap", "extra", &json!({})))),
+            "posts" => {
+                if let Err(failure) = send("POST", &url(), &[], b"") {
+                    return Err(transient(None, &format!("{failure:?}")));
+                }
+                outcome.changes.push(apply(&misfit.object("ConfigMap", "extra", &json!({}))));
+            }
             "staged" => {
                 let target = ObjectRef { kind: core("ConfigMap"), key: misfit.key("extra") };
                 outcome.changes.push(match misfit.stage()? {
@@ -279,7 +286,7 @@ impl Guest for Misfit {
             "event-garbage" => outcome.events.push(event("not a reason\n", "long ".repeat(1024 * 1024 / 5))),
             _ => {}
         }
-        let force = misfit.mode == "force";
+        let force = ["force", "ports"].contains(&misfit.mode.as_str());
         outcome.changes.extend(desired.map(|child| apply_text(child, force)));
         Ok(outcome)
     }

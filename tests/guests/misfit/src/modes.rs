@@ -1,7 +1,7 @@
 //! The names of the modes.
 
 /// Every mode, so that a typo in a test is an error of its own.
-pub(crate) const MODES: [&str; 77] = [
+pub(crate) const MODES: [&str; 79] = [
     "ok",
     "asks",
     "nothing",
@@ -79,4 +79,6 @@ pub(crate) const MODES: [&str; 77] = [
     "staged",
     "writes",
     "meddles",
+    "posts",
+    "ports",
 ];

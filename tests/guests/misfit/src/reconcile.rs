@@ -90,7 +90,7 @@ impl Reconcile {
             _ => self.value.clone(),
         };
         let mut data = json!({"seen": seen});
-        if self.mode == "marked" {
+        if ["marked", "posts"].contains(&self.mode.as_str()) {
             data["marked"] = json!("true");
         }
         self.object("ConfigMap", "child", &data)
@@ -112,6 +112,16 @@ impl Reconcile {
         if let Some(fields) = service.as_object_mut() {
             fields.remove("data");
             fields.insert("spec".to_owned(), json!({"selector": {"app": "misfit"}, "ports": [{"port": 80}]}));
+        }
+        service
+    }
+
+    /// A child with a list in which other writers may have elements of their own.
+    pub(crate) fn ports(&self) -> Value {
+        let mut service = self.service();
+        let ports = [json!({"name": "web", "port": 80}), json!({"name": "extra", "port": 9090, "targetPort": 7})];
+        if let Some(spec) = service.pointer_mut("/spec").and_then(Value::as_object_mut) {
+            spec.insert("ports".to_owned(), ports.iter().take(self.count(1)).cloned().collect());
         }
         service
     }
