@@ -277,11 +277,34 @@ async fn people_read_who_wrote_it_why_it_is_not_called_and_what_wakes_it() -> Re
         let alone = ["explain", "ConfigMap", &name, "--admin-addr", &host, "--kubeconfig", "/nowhere"];
         let alone = oarlock(&alone).await?;
         let said = String::from_utf8_lossy(&alone.stdout);
-        ensure!(
-            alone.status.success() && said.contains("fields: unknown, because the cluster could not be asked"),
-            "{said}"
-        );
+        ensure!(alone.status.success() && said.contains("fields: unknown: the cluster could not be asked: "), "{said}");
         Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_that_is_gone_one_without_its_namespace_and_one_that_waits_say_so() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        started(&world).await?;
+        let namespace = &world.namespace;
+        // An object that is not there is no fault of the cluster, and a name without its namespace is no object.
+        let away = explain(&world, &format!("{namespace}/away"), &[]).await?;
+        let unknown = format!(
+            "fields: unknown: cannot read ConfigMap {namespace}/away: ConfigMap {namespace}/away does not exist"
+        );
+        ensure!(away.contains(&unknown) && away.contains("not seen: the object does not exist"), "{away}");
+        let bare = explain(&world, "a", &[]).await.map(drop);
+        let why = bare.err().map(|error| error.to_string()).unwrap_or_default();
+        ensure!(why.contains("ConfigMap a: the kind is namespaced; name the object as NAMESPACE/a"), "{why}");
+        // It is patched again and again, and then the plugin is paused.
+        let story = object(&world, "a").await?;
+        story.annotate("misfit/mode", Some("never-settles")).await?;
+        held_up(&world, "misfit", "a", "it was patched again and again without an end").await?;
+        let host = world.host(async |host| Ok(host.admin().base().to_owned())).await?;
+        let paused = oarlock(&["pause", "misfit", "--admin-addr", &host]).await?;
+        ensure!(paused.status.success(), "{}", String::from_utf8_lossy(&paused.stderr));
+        held_up(&world, "misfit", "a", "the plugin is paused: oarlock pause on this host").await
     })
     .await
 }

@@ -165,6 +165,7 @@ async fn l7_l8_l10_a_standby_is_ready_its_queue_empty_and_a_graceful_end_hands_o
             let object = (world.namespace.as_str(), "o0");
             let found = crate::explain::of_plugin(standby.host()?, "misfit", "ConfigMap", object).await?;
             ensure!(found["heldUp"].to_string().contains(&leads), "{leads}: {found:#}");
+            ensure!(found["lastCompleteSince"].is_null(), "it knows nothing of the other's reconciles: {found:#}");
             Ok(())
         })
         .await?;
@@ -181,6 +182,7 @@ async fn l7_l8_l10_a_standby_is_ready_its_queue_empty_and_a_graceful_end_hands_o
         ensure!(standby.acts().is_empty(), "{:?}", standby.acts());
         let leaving = replicas.remove(first);
         let host = leaving.host.context("it does not run")?;
+        let before = jiff::Timestamp::now();
         let (status, process) = host.stop(SOON).await?;
         ensure!(status.code() == Some(0), "{status}:\n{}", process.tail());
         let next = &replicas[0];
@@ -191,6 +193,10 @@ async fn l7_l8_l10_a_standby_is_ready_its_queue_empty_and_a_graceful_end_hands_o
         .await?;
         object(&world, "after").await?;
         seen(&world, "after", "first").await?;
+        let object = (world.namespace.as_str(), "o0");
+        let found = crate::explain::of_plugin(next.host()?, "misfit", "ConfigMap", object).await?;
+        let since: jiff::Timestamp = text(&found, "/lastCompleteSince").parse()?;
+        ensure!(since >= before, "the other host reconciled until {before}: {found:#}");
         let released = process.lines().iter().filter(|line| line.text.contains("lease released")).count();
         ensure!(released == 1, "{}", process.tail());
         Ok(())

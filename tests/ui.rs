@@ -180,6 +180,26 @@ async fn what_fails_comes_first_and_says_why() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_person_looks_at_stays_while_the_object_changes_and_after_an_interruption() -> Result<()> {
+    let Some(browser) = Browser::find()? else { return Ok(()) };
+    with_world(ALONE, async |world: Arc<World>| {
+        world.plugins.grant("misfit", &misfit_grant(&world))?;
+        world.plugins.file("misfit.wasm", &misfit_version("1", "")?)?;
+        crate::rollouts::objects(&world, 2, 0).await?;
+        let path = format!("/api/v1/namespaces/{}/configmaps/o1", world.namespace);
+        let busy = json!({"metadata": {"annotations": {"misfit/mode": "requeue:1000"}}});
+        world.cluster.merge_patch(&path, &busy).await?;
+        world.start_host().await?;
+        let object = |name: &str| format!("/objects/misfit/ConfigMap./{}/{name}", world.namespace);
+        browser.plays(&world, "busy", json!({"route": object("o1")})).await?;
+        let input = json!({"route": object("o0"), "plugin": "misfit", "object": format!("{}/o0", world.namespace)});
+        browser.plays(&world, "interrupted", input).await?;
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_canary_is_shown_and_promoted() -> Result<()> {
     let Some(browser) = Browser::find()? else { return Ok(()) };
     with_world(ALONE, async |world: Arc<World>| {
@@ -188,7 +208,9 @@ async fn a_canary_is_shown_and_promoted() -> Result<()> {
         crate::rollouts::started(&world, "blind", 10, &steps).await?;
         world.plugins.file("misfit.wasm", &misfit_version("two", "marked")?)?;
         let rollout = crate::rollouts::rollout(&world, "a canary", |shown| shown["percent"] == 50).await?;
-        browser.plays(&world, "canary", json!({"candidate": text(&rollout, "/digest")})).await?;
+        let candidate = json!({"candidate": text(&rollout, "/digest")});
+        browser.plays(&world, "replaced", candidate.clone()).await?;
+        browser.plays(&world, "canary", candidate).await?;
         crate::rollouts::runs(&world, "two").await?;
         Ok(())
     })

@@ -50,9 +50,14 @@ export async function read(path, query, signal) {
   return response.json();
 }
 
-/** Takes an action on a plugin. Resolves to what the host says about it. */
-export async function act(plugin, action) {
-  const response = await send(`/plugins/${encodeURIComponent(plugin)}/${action}`, { method: 'POST' });
+/**
+ * Takes an action on a plugin. Resolves to what the host says about it.
+ *
+ * @param {string|undefined} digest of the candidate that the person saw: the host refuses to act on another one
+ */
+export async function act(plugin, action, digest) {
+  const meant = digest ? `?digest=${encodeURIComponent(digest)}` : '';
+  const response = await send(`/plugins/${encodeURIComponent(plugin)}/${action}${meant}`, { method: 'POST' });
   const text = (await response.text()).trim();
   if (!response.ok) throw new Error(text);
   return text;

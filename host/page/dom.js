@@ -33,6 +33,18 @@ export function fill(element, ...children) {
   add(element, children);
 }
 
+/** Replaces the content of an element. What is open stays open, what is scrolled stays there, and so does the focus. */
+export function redraw(element, ...children) {
+  const open = [...element.querySelectorAll('details')].map((one) => one.open);
+  const scrolled = [...element.querySelectorAll('[tabindex]')].map((one) => [one.scrollLeft, one.scrollTop]);
+  const label = (one) => one.getAttribute('aria-label') ?? one.textContent;
+  const focused = element.contains(document.activeElement) ? document.activeElement : null;
+  fill(element, ...children);
+  element.querySelectorAll('details').forEach((one, at) => { one.open = open[at] ?? false; });
+  element.querySelectorAll('[tabindex]').forEach((one, at) => { if (scrolled[at]) [one.scrollLeft, one.scrollTop] = scrolled[at]; });
+  if (focused) [...element.querySelectorAll(focused.localName)].find((one) => label(one) === label(focused))?.focus({ preventScroll: true });
+}
+
 // Controls, marks that change the direction or the width of text, and characters that nobody sees.
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]|\p{Cs}/gu;
 

@@ -2,12 +2,13 @@
 
 import { NoSession, poll, read } from './api.js';
 import { diff, document_, same } from './diff.js';
-import { badge, count, duration, fill, h, milliseconds, say, short, visible, when } from './dom.js';
+import { badge, count, duration, fill, h, milliseconds, redraw, say, short, visible, when } from './dom.js';
 import { logLines } from './plugin.js';
 
 function tone(state) {
   if (state.startsWith('failed') || state.includes('differ')) return 'bad';
   if (state === 'settled') return 'good';
+  if (state.startsWith('paused')) return 'held';
   return state.startsWith('unknown') || state.startsWith('left') ? 'quiet' : 'busy';
 }
 
@@ -43,7 +44,8 @@ function save(name, text) {
 
 class ObjectPage {
   constructor(main, signal, [plugin, kind, namespace, name]) {
-    Object.assign(this, { signal, plugin, chosen: '', drawn: '' });
+    // `chosen` is the reconcile whose states a person wants to see. Empty: the newest.
+    Object.assign(this, { signal, plugin, chosen: '', newest: null, drawn: '' });
     this.query = { kind, namespace: namespace === '-' ? '' : namespace, name };
     this.full = this.query.namespace ? `${this.query.namespace}/${name}` : name;
     this.state = h('span', null);
@@ -67,6 +69,7 @@ class ObjectPage {
     try {
       const found = await read('/page/object', this.query, this.signal);
       if (!found) {
+        this.drawn = '';
         fill(this.explain, h('p', null, 'No plugin of this host reconciles or reads such an object, or wrote it lately.'));
         return;
       }
@@ -76,17 +79,18 @@ class ObjectPage {
       if (key === this.drawn) return;
       this.drawn = key;
       if (own?.state) fill(this.state, badge(own.state, tone(own.state)));
-      fill(this.explain, own ? explained(own) : h('p', null, `Plugin ${visible(this.plugin, 200)} has nothing to do with it.`),
+      redraw(this.explain, own ? explained(own) : h('p', null, `Plugin ${visible(this.plugin, 200)} has nothing to do with it.`),
         others.length ? h('details', null, h('summary', null, count(others.length, 'other plugin')), others.map((one) => [one.state ? badge(one.state, tone(one.state)) : null, explained(one)])) : null);
-      fill(this.timeline, this.reconciles(own?.last ?? [], own?.lastCompleteSince));
-      fill(this.writes, this.written(found.writes ?? []));
-      const newest = own?.last?.find((one) => one.recorded)?.correlationId;
-      if (!this.chosen || newest !== this.newest) await this.show('');
+      redraw(this.timeline, this.reconciles(own?.last ?? [], own?.lastCompleteSince));
+      redraw(this.writes, this.written(found.writes ?? []));
+      const newest = own?.last?.find((one) => one.recorded)?.correlationId ?? '';
+      if (!this.chosen && newest !== this.newest) await this.show('');
       this.newest = newest;
       const lines = await read(`/page/plugins/${encodeURIComponent(this.plugin)}/log`, { object: `${this.query.kind.split('.')[0]} ${this.full}` }, this.signal);
-      fill(this.log, logLines(lines?.lines));
+      redraw(this.log, logLines(lines?.lines));
     } catch (error) {
       if (error.name === 'AbortError') return;
+      this.drawn = '';
       fill(this.explain, h('p.warn', null, error instanceof NoSession ? error.message : `The host does not answer: ${error.message}`));
     }
   }
@@ -97,7 +101,7 @@ class ObjectPage {
     if (!last.length) return [h('p.note', null, 'No reconcile is known.'), note];
     const head = ['Time', 'Outcome', 'Because of', 'Took', 'Written', 'Error', 'State'].map((title) => h('th', { scope: 'col' }, title));
     const rows = last.map((one) => {
-      const button = one.recorded ? h('button', { type: 'button', onclick: () => { this.show(one.correlationId); document.getElementById('states').scrollIntoView({ block: 'start' }); } }, 'Show') : null;
+      const button = one.recorded ? h('button', { type: 'button', onclick: () => this.choose(one.correlationId) }, 'Show') : null;
       button?.setAttribute('aria-label', `Show the states of the reconcile at ${one.at}`);
       return h('tr', null, h('th', { scope: 'row' }, when(one.at)), h('td', null, badge(one.outcome, one.error ? 'bad' : 'good')),
         h('td', null, `${one.trigger ?? ''}${one.attempt > 1 ? `, attempt ${one.attempt}` : ''}`, one.cause ? h('span.note', null, ` ${one.cause}`) : null),
@@ -112,10 +116,22 @@ class ObjectPage {
       one.cause ? h('span.note', null, ` ${one.cause}`) : null, h('ul', null, (one.writes ?? []).map((write) => h('li', null, `${write.write} as ${one.manager}${one.fields ? `: ${one.fields.join(', ')}` : ''}`))))));
   }
 
+  /** Shows the states of the reconcile that a person chooses. They stay; those of the newest follow it. */
+  async choose(reconcile) {
+    try {
+      await this.show(reconcile === this.newest ? '' : reconcile);
+      document.getElementById('states')?.scrollIntoView({ block: 'start' });
+      say('the states of the chosen reconcile are shown');
+    } catch (error) {
+      if (error.name !== 'AbortError') fill(this.states, h('p.warn', null, error.message));
+    }
+  }
+
   /** Shows the states of a reconcile; of the newest without an id. */
   async show(reconcile) {
     this.chosen = reconcile;
     const found = await read('/page/states', { ...this.query, plugin: this.plugin, reconcile }, this.signal);
+    if (this.chosen !== reconcile) return;
     this.save.hidden = !found;
     if (!found) {
       fill(this.states, h('p.note', null, 'No recording has them.'));
@@ -132,17 +148,16 @@ class ObjectPage {
     if (after?.actual !== undefined) parts.push(h('details', null, h('summary', null, 'After the patch'), diff(after.actual, desired ?? null, 'Difference after the patch')));
     if (changes?.length) parts.push(h('details', null, h('summary', null, count(changes.length, 'change')), document_(changes, 'Changes')));
     if (writes?.length) parts.push(h('details', null, h('summary', null, count(writes.length, 'write')), document_(writes, 'Writes')));
-    fill(this.states, parts);
-    if (reconcile) say('the states of the chosen reconcile are shown');
+    redraw(this.states, parts);
   }
 
   async download() {
     this.save.disabled = true;
     try {
       const found = await read('/recordings', { ...this.query, plugin: this.plugin, last: 100 }, this.signal);
-      const one = found?.recordings?.find(({ name }) => this.reconcile && name.endsWith(this.reconcile)) ?? found?.recordings?.[0];
+      const one = found?.recordings?.find(({ name }) => !this.reconcile || name.includes(this.reconcile));
       if (one) save(`${one.name.replace(/[^A-Za-z0-9._-]/g, '_')}.yaml`, one.case);
-      fill(this.answer, one ? `Saved. Replay it: oarlock test PLUGIN.wasm --cases FOLDER` : 'There is no recording any more.');
+      fill(this.answer, one ? `Saved. Replay it: oarlock test PLUGIN.wasm --cases FOLDER` : 'There is no recording of this reconcile any more.');
     } catch (error) {
       fill(this.answer, h('span.warn', null, error.message));
     }

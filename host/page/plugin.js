@@ -1,20 +1,20 @@
 // A plugin: its state and actions, live charts, its objects, its versions and its last log lines.
 
-import { act, hasToken, NoSession, poll, read } from './api.js';
+import { act, hasToken, poll, read } from './api.js';
 import { Chart } from './chart.js';
-import { badge, bytes, confirmed, count, duration, fill, h, milliseconds, number, say, short, visible, when } from './dom.js';
+import { badge, bytes, confirmed, count, duration, fill, h, milliseconds, number, redraw, say, short, visible, when } from './dom.js';
 import * as live from './live.js';
 import { rollout } from './plugins.js';
 import { history, planOf } from './version.js';
 
 const FILTERS = [['all', 'All, problems first'], ['problem', 'Failed or out of sync'], ['failed', 'Failed'], ['out-of-sync', 'Out of sync'], ['paused', 'Paused']];
 
-/** The actions on a plugin in a state: path, label, question before it. */
+/** The actions on a plugin in a state: path, label, question before it, and the digest of the version that it is about. */
 function actionsOf(row) {
   const actions = [];
   if (row.rollout) {
-    actions.push(['promote', 'Promote', `Version ${visible(row.rollout.version ?? '', 60)} becomes the version that runs, without the remaining steps.`],
-      ['abort', 'Abort', 'The rollout ends, and the host undoes what the canary wrote.']);
+    actions.push(['promote', 'Promote', `Version ${visible(row.rollout.version ?? '', 60)} becomes the version that runs, without the remaining steps.`, row.rollout.digest],
+      ['abort', 'Abort', 'The rollout ends, and the host undoes what the canary wrote.', row.rollout.digest]);
   }
   if (row.state === 'paused') actions.push(['resume', 'Resume', null]);
   else if (['active', 'rolling-out', 'quarantined'].includes(row.state)) actions.push(['pause', 'Pause', 'The plugin reconciles nothing until somebody resumes it.']);
@@ -31,16 +31,16 @@ class Actions {
   }
 
   show(row) {
-    const key = `${row.state} ${Boolean(row.rollout)} ${hasToken()}`;
+    const key = `${row.state} ${row.rollout?.digest} ${hasToken()}`;
     if (key === this.key) return;
     this.key = key;
-    fill(this.buttons, hasToken() ? actionsOf(row).map(([action, label, question]) => {
+    fill(this.buttons, hasToken() ? actionsOf(row).map(([action, label, question, digest]) => {
       const button = h('button', { type: 'button', 'data-action': action, class: action === 'abort' ? 'danger' : null }, label);
       button.addEventListener('click', async () => {
         if (question && !(await confirmed(`${label} plugin ${visible(this.name, 80)}?`, question, label))) return;
         button.disabled = true;
         try {
-          fill(this.answer, await act(this.name, action));
+          fill(this.answer, await act(this.name, action, digest));
         } catch (error) {
           fill(this.answer, h('span.warn', null, `not done: ${error.message}`));
         }
@@ -51,10 +51,13 @@ class Actions {
   }
 }
 
+/** Milliseconds until a search that took several requests is repeated without a person. */
+const LONG_SEARCH = 30_000;
+
 /** A list of a plugin's objects, with filter, search and pages. */
 class Objects {
   constructor(plugin, signal) {
-    Object.assign(this, { plugin, signal, before: [], after: null, next: null, key: '', running: null });
+    Object.assign(this, { plugin, signal, before: [], after: null, next: null, key: '', running: null, rests: 0 });
     this.search = h('input', { type: 'search', placeholder: 'Search namespace/name or label=value', 'aria-label': 'Search objects', autocomplete: 'off', spellcheck: 'false' });
     this.state = h('select', { 'aria-label': 'Filter by state' }, FILTERS.map(([value, title]) => h('option', { value }, title)));
     this.kind = h('select', { 'aria-label': 'Filter by kind', hidden: true });
@@ -72,19 +75,25 @@ class Objects {
   }
 
   async load(byPerson) {
+    if (!byPerson && (this.running || performance.now() < this.rests)) return;
     this.running?.abort();
     const running = new AbortController();
     this.running = running;
-    const signal = AbortSignal.any([running.signal, this.signal]);
+    await this.find(AbortSignal.any([running.signal, this.signal]), byPerson);
+    if (this.running === running) this.running = null;
+  }
+
+  async find(signal, byPerson) {
     const query = { state: this.state.value, search: this.search.value, kind: this.kind.value, namespace: this.namespace.value, limit: 100 };
     const found = [];
-    let [next, scanned, answer] = [this.after, 0, null];
+    let [next, scanned, answer, requests] = [this.after, 0, null, 0];
     try {
       // The host ends a page after some thousand objects, also when few of them match.
       do {
         answer = await read(`/page/plugins/${encodeURIComponent(this.plugin)}/objects`, { ...query, limit: 100 - found.length, after: next }, signal);
         if (!answer) break;
         found.push(...answer.objects);
+        requests += 1;
         next = answer.next;
         scanned += answer.scanned;
         if (next && found.length < 100) fill(this.counts, `Searching… ${number(scanned)} objects so far`);
@@ -92,13 +101,14 @@ class Objects {
     } catch (error) {
       if (error.name === 'AbortError') return;
       fill(this.counts, h('span.warn', null, error.message));
-      if (error instanceof NoSession) return;
       return;
     }
     if (signal.aborted) return;
+    this.rests = requests > 1 ? performance.now() + LONG_SEARCH : 0;
     if (!answer) {
       fill(this.counts, 'No version of the plugin runs, so it has no objects.');
       fill(this.body);
+      this.key = '';
       return;
     }
     this.next = next;
@@ -138,8 +148,9 @@ class Objects {
 
   row(one) {
     const name = one.namespace ? `${one.namespace}/${one.name}` : one.name;
-    const group = one.apiVersion.includes('/') ? `.${one.apiVersion.split('/')[0]}` : '';
-    const path = ['#/objects', this.plugin, one.kind + group, one.namespace || '-', one.name].map((part, at) => (at ? encodeURIComponent(part) : part)).join('/');
+    // `ConfigMap.` is of the core group, and `ConfigMap` of any.
+    const group = one.apiVersion.includes('/') ? one.apiVersion.split('/')[0] : '';
+    const path = ['#/objects', this.plugin, `${one.kind}.${group}`, one.namespace || '-', one.name].map((part, at) => (at ? encodeURIComponent(part) : part)).join('/');
     const marks = [one.failed && badge('failed', 'bad'), one.outOfSync && badge('out of sync', 'bad'), one.paused && badge('paused'), one.deleting && badge('deleting', 'busy')];
     return h('tr', { 'data-row': path }, h('th', { scope: 'row' }, h('span.kind', null, `${one.kind} `), h('a.open', { href: path }, name)), h('td', null, one.state), h('td', null, marks), h('td.message', null, h('span', null, one.error ?? '')));
   }
@@ -174,7 +185,7 @@ function details(entry) {
 function refresh(element, key, make) {
   if (element.dataset.key === key) return;
   element.dataset.key = key;
-  fill(element, make());
+  redraw(element, make());
 }
 
 export function show(main, signal, [id]) {

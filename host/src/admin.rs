@@ -112,6 +112,7 @@ impl fmt::Debug for AdminState {
 /// | `/metrics` | OpenMetrics text for clients that accept it, else Prometheus text |
 /// | `/plugins` | JSON |
 /// | POST `/plugins/NAME/confirm`, `…/approve?plan=ID`, `…/promote`, `…/abort`, `…/undo`, `…/history`, `…/release-finalizers` | a line of text: 200, or 409 and why not; 403 for other machines and for browsers |
+/// | POST `…/promote?digest=SHA256`, `…/abort?digest=SHA256` | the same, and 409 if another candidate is rolled out |
 /// | POST `/plugins/NAME/pause`, `…/resume`, `…/reconcile?kind=KIND&namespace=…&name=…` | as for the other actions; without an object, all objects of the plugin are reconciled |
 /// | POST `/plugins/NAME/plan` with a component | JSON, as for the other actions |
 /// | GET `/plugins/NAME/logs?follow=true&object=NS/NAME` | the last log lines about a plugin, and those to come; for the clients that may take actions |
@@ -225,6 +226,11 @@ async fn act(
     if let Some(refused) = refused {
         return refused;
     }
+    if ["promote", "abort"].contains(&&*action)
+        && let Some(why) = another_candidate(&(state.plugins)(), &name, query.as_deref().unwrap_or_default())
+    {
+        return (StatusCode::CONFLICT, why + "\n").into_response();
+    }
     let plan = query.as_deref().and_then(|query| query.strip_prefix("plan=")).map(str::to_owned);
     let action = match action.as_str() {
         "confirm" => Action::Confirm(name),
@@ -301,6 +307,17 @@ fn refused(what: &str, peer: SocketAddr, headers: &HeaderMap) -> Option<Response
         return None;
     };
     Some((StatusCode::FORBIDDEN, why).into_response())
+}
+
+/// Why a rollout is not the one that a query names: a person looked at another candidate.
+fn another_candidate(all: &serde_json::Value, plugin: &str, query: &str) -> Option<String> {
+    let (_, meant) = url::form_urlencoded::parse(query.as_bytes()).find(|(field, _)| field == "digest")?;
+    let mut plugins = all.get("plugins")?.as_array()?.iter();
+    let rollout = plugins.find(|entry| entry.get("name").is_some_and(|name| name == plugin))?.get("rollout")?;
+    let text = |field: &str| rollout.get(field).and_then(serde_json::Value::as_str).unwrap_or_default();
+    let (version, digest) = (crate::quoted(text("version"), 64), text("digest"));
+    (digest != meant)
+        .then(|| format!("version {version} ({digest}) is rolled out now, not {}", crate::quoted(&meant, 100)))
 }
 
 /// The revision that a query names.
@@ -502,6 +519,26 @@ mod tests {
         // As a browser form would send it.
         assert_eq!(server.request("POST", "/plugins/network/confirm").await.status, 403);
         assert_eq!(server.request_with("GET", "/plugins/network/confirm", ours).await.status, 405);
+    }
+
+    #[tokio::test]
+    async fn only_the_candidate_that_a_person_saw_is_promoted_or_aborted() {
+        let rollout = serde_json::json!({"version": "3", "digest": "sha256:33"});
+        let plugins = serde_json::json!({"plugins": [{"name": "other"}, {"name": "network", "rollout": rollout}]});
+        let server = Server::start_with(Arc::new(move || plugins.clone())).await;
+        let said = async |path: &str| {
+            let answer = server.request_with("POST", path, "x-oarlock-action: 1\r\n").await;
+            assert_eq!(answer.status, 409, "the actions of this server fail");
+            answer.body
+        };
+        for action in ["promote", "abort"] {
+            let other = said(&format!("/plugins/network/{action}?digest=sha256%3A22")).await;
+            assert_eq!(other, "version 3 (sha256:33) is rolled out now, not sha256:22\n");
+            for query in ["?digest=sha256%3A33", ""] {
+                let said = said(&format!("/plugins/network/{action}{query}")).await;
+                assert!(said.to_lowercase().starts_with(&format!("{action}(\"network\"")), "{said}");
+            }
+        }
     }
 
     #[tokio::test]

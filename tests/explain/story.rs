@@ -233,7 +233,7 @@ impl Story<'_> {
                 self.annotate("oarlock.dev/paused", Some("true")).await?;
                 let paused =
                     |plugin: &Value| at(plugin, "/heldUp").to_string().contains("the annotation oarlock.dev/paused");
-                self.is("settled", paused).await?;
+                self.is("paused by an annotation", paused).await?;
             }
             Step::Resume => {
                 let runs = |plugin: &Value| {

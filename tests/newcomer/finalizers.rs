@@ -63,6 +63,11 @@ async fn n17_an_object_that_a_removed_plugin_holds_says_so_and_names_the_command
         ensure!(message.contains("finalizer oarlock.dev/network") && message.contains("does not run"), "{message}");
         ensure!(message.ends_with(&format!("{RELEASE} network")), "{message}");
         retired(&world, 2, 1).await?;
+        // As does the explanation of the object.
+        let of = (world.namespace.as_str(), "going");
+        let explained =
+            world.host(async |host| crate::explain::of_plugin(host, "network", "Network", of).await).await?;
+        ensure!(explained["heldUp"].to_string().contains(&format!("{RELEASE} network")), "{explained:#}");
         let (_, said) = plugins(&world, &[]).await?;
         ensure!(said.contains("2 objects keep its finalizer, 1 of them are being deleted"), "{said}");
         let cannot = "object cannot be deleted";

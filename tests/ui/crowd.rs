@@ -4,9 +4,10 @@ use super::{Browser, with_story};
 use crate::plan::ALONE;
 use anyhow::{Context, Result, ensure};
 use http::{Method, StatusCode};
+use oarlock_devserver::{ClusterCopy, DevServer, Options};
 use oarlock_tests::harness::{
-    Action, Cluster, Grant, Rule, RuleHandle, SOON, World, WorldOptions, eventually, misfit_with, text_guest,
-    text_manifest, with_world,
+    Action, Gate, Grant, Rule, RuleHandle, SOON, Tripwire, Upstream, World, WorldOptions, eventually, misfit_with,
+    text_guest, text_manifest, with_world,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -33,15 +34,18 @@ fn median(seen: &Value) -> Result<f64> {
     first.get(first.len() / 2).and_then(Value::as_f64).context("no time")
 }
 
+/// Plugins of which only the first has objects: ConfigMaps. The others look for Services, because an API server searches all objects of a kind
+/// for each selector.
 async fn with_many_plugins(world: &World, plugins: usize) -> Result<()> {
-    let grant = Grant::nothing().rule("", &["configmaps"], &["get", "list", "watch"]);
+    let grant = Grant::nothing().rule("", &["configmaps", "services"], &["get", "list", "watch"]);
     for number in 0..plugins {
         let name = format!("tiny-{number:04}");
         let mut manifest = text_manifest(&name);
-        // The others have no objects.
-        if let Some(selector) = manifest.pointer_mut("/primaries/0/labelSelector").filter(|_| number > 0) {
-            *selector = json!(format!("of={name}"));
-        }
+        let (field, value) = match number {
+            0 => ("workers", json!(2)),
+            _ => ("primaries", json!([{"version": "v1", "kind": "Service", "labelSelector": format!("of={name}")}])),
+        };
+        manifest.as_object_mut().context("no manifest")?.insert(field.to_owned(), value);
         world.plugins.file(&format!("{name}.wasm"), &text_guest("tiny", &manifest)?)?;
         world.plugins.grant(&name, &grant)?;
     }
@@ -55,23 +59,20 @@ async fn with_many_plugins(world: &World, plugins: usize) -> Result<()> {
     .await
 }
 
-/// 100,000 ConfigMaps, which an API server reads from a file faster than from requests.
-async fn with_many_objects(world: &World, objects: usize) -> Result<()> {
-    let maps = format!("/api/v1/namespaces/{}/configmaps", world.namespace);
-    let cluster: &Cluster = &world.cluster;
-    let numbers: Vec<usize> = (0..objects).collect();
-    let workers = numbers.chunks(objects.div_ceil(16)).map(|chunk| {
-        let maps = &maps;
-        async move {
-            for number in chunk {
-                let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
-                    "metadata": {"name": format!("m{number:06}"), "labels": {"text": "true"}}, "data": {"value": "x"}});
-                cluster.create(maps, &object).await?;
-            }
-            anyhow::Ok(())
-        }
-    });
-    futures::future::try_join_all(workers).await.map(drop)
+/// An API server in this process that begins with many ConfigMaps, and the gate through which the world's next host reads it: to create them
+/// one by one takes longer than everything else.
+async fn with_many_objects(world: &World, objects: usize) -> Result<(ClusterCopy, Gate)> {
+    let created = "2026-01-01T00:00:00Z";
+    let object = |number: usize| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"value": "x"}, "metadata": {"name": format!("m{number:06}"),
+            "namespace": "default", "labels": {"text": "true"}, "uid": format!("u{number:06}"), "creationTimestamp": created,
+            "resourceVersion": (number + 1).to_string()}})
+    };
+    let server = DevServer::copy_of((0..objects).map(object).collect(), Options::default().controllers(false));
+    let client = kube::Client::new(server.router(), "default");
+    let gate = Gate::open(Upstream::Kubernetes(client), Tripwire::default()).await?;
+    world.cluster.kubeconfig_for(&gate.url(), None).await?;
+    Ok((server, gate))
 }
 
 /// How long the host is watched.
@@ -144,9 +145,9 @@ async fn read_for_ever(address: String) -> Result<()> {
 async fn a_crowd_of_objects_is_searched_and_the_host_does_not_grow() -> Result<()> {
     let Some(browser) = Browser::find()? else { return Ok(()) };
     let number = |name: &str, otherwise| env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise);
-    let (objects, plugins): (usize, usize) = (number("OARLOCK_OBJECTS", 20_000), number("OARLOCK_PLUGINS_BESIDE", 1));
+    let (objects, plugins): (usize, usize) = (number("OARLOCK_OBJECTS", 100_000), number("OARLOCK_PLUGINS_BESIDE", 1));
     with_world(ALONE, async |world: Arc<World>| {
-        with_many_objects(&world, objects).await?;
+        let _server = with_many_objects(&world, objects).await?;
         with_many_plugins(&world, plugins).await?;
         eventually(SOON * 20, "all objects to be reconciled", || async {
             let entry = world.host(async |host| host.plugin("tiny-0000").await).await?;
@@ -157,7 +158,8 @@ async fn a_crowd_of_objects_is_searched_and_the_host_does_not_grow() -> Result<(
         .await?;
         let closed = resident_kib(&world).await?;
         let begin = processor_ms(&world).await?;
-        let input = json!({"plugin": "tiny-0000", "last": format!("m{:06}", objects - 1), "openMs": 20_000});
+        let last = format!("m{:06}", objects - 1);
+        let input = json!({"plugin": "tiny-0000", "objects": objects, "last": last, "openMs": 10_000});
         let seen = browser.plays(&world, "objects", input).await?;
         let cost = processor_ms(&world).await? - begin;
         let open = resident_kib(&world).await?;

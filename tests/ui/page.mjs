@@ -303,6 +303,84 @@ const scenes = {
     return {};
   },
 
+  /** The page of an object that runs all the time: what a person chose, opened and focused stays. */
+  async busy(browser) {
+    const page = await opened(browser, input.route);
+    const buttons = page.getByRole('button', { name: 'Show the states of' });
+    await page.waitForFunction(() => document.querySelectorAll('[aria-label^="Show the states of"]').length > 2);
+    await page.locator('summary', { hasText: 'read' }).click();
+    await buttons.last().click();
+    await shows(page, 'chosen', '#say');
+    await page.locator('summary', { hasText: 'read' }).focus();
+    const shown = async () => /Reconcile (\w+)\./.exec(await text(page))?.[1];
+    const chosen = await shown();
+    assert.ok(chosen, 'no states');
+    const times = () => page.locator('[aria-label=Reconciles] tbody time').evaluateAll((all) => all.map((one) => one.dateTime));
+    const before = await times();
+    // All the reconciles that were shown have made room for others.
+    await page.waitForFunction((old) => {
+      const now = [...document.querySelectorAll('[aria-label=Reconciles] tbody time')].map((one) => one.dateTime);
+      return now.length && !now.some((one) => old.includes(one));
+    }, before);
+    assert.equal(await shown(), chosen, 'the states that a person chose');
+    assert.equal(await page.evaluate(() => document.activeElement?.localName), 'summary', 'the focus');
+    assert.ok(await page.locator('details', { hasText: 'read' }).first().evaluate((one) => one.open), 'what was opened');
+    // That reconcile is saved or none: its recording may have made room for others.
+    const download = page.waitForEvent('download').catch(() => null);
+    await page.getByRole('button', { name: 'Download as a case' }).click();
+    await page.waitForFunction(() => /Saved|no recording of this reconcile/.test(document.querySelector('p.answer').textContent));
+    if ((await text(page, 'p.answer')).includes('Saved')) {
+      const name = (await download).suggestedFilename();
+      assert.ok(name.includes(chosen), `${name} is not of ${chosen}`);
+    }
+    await close(page);
+    return {};
+  },
+
+  /** A forwarded port that breaks for a while, and a plugin that goes and returns: afterwards everything is as before. */
+  async interrupted(browser) {
+    const page = await opened(browser, input.route);
+    await shows(page, 'settled', 'h1');
+    await shows(page, 'Reads', 'dl.facts');
+    const object = /\/page\/object\?/;
+    await page.route(object, (route) => route.fulfill({ status: 503, body: 'away for a while' }));
+    await shows(page, 'The host does not answer: away for a while');
+    await page.unroute(object);
+    await shows(page, 'Reads', 'dl.facts');
+    await page.route(object, (route) => route.fulfill({ status: 404, body: 'gone' }));
+    await shows(page, 'No plugin of this host reconciles');
+    await page.unroute(object);
+    await shows(page, 'Reads', 'dl.facts');
+    await page.goto(at(`/plugins/${input.plugin}`));
+    await shows(page, input.object, 'table.objects');
+    const objects = /\/objects\?/;
+    await page.route(objects, (route) => route.fulfill({ status: 404, body: 'gone' }));
+    await shows(page, 'No version of the plugin runs');
+    await page.unroute(objects);
+    await shows(page, input.object, 'table.objects');
+    await close(page);
+    return {};
+  },
+
+  /** Another version is rolled out than the one that the question was about: it is not promoted. */
+  async replaced(browser) {
+    const page = await opened(browser, '/plugins/misfit');
+    await page.getByRole('button', { name: 'Promote', exact: true }).click();
+    await page.getByRole('dialog').getByText('Version two').waitFor();
+    // As if the question had been about the version before.
+    await page.route(/\/promote/, async (route) => {
+      const url = new URL(route.request().url());
+      assert.equal(url.searchParams.get('digest'), input.candidate);
+      url.searchParams.set('digest', 'sha256:of-a-version-before');
+      await route.continue({ url: url.href });
+    });
+    await page.getByRole('dialog').getByRole('button', { name: 'Promote' }).click();
+    await shows(page, 'not done: version two', 'p.answer');
+    await shows(page, 'is rolled out now, not sha256:of-a-version-before', 'p.answer');
+    await close(page);
+    return {};
+  },
+
   /** Names, labels, messages and states that are scripts, change the direction of text, or are very long. */
   async hostile(browser) {
     const page = await opened(browser);
@@ -440,6 +518,11 @@ const scenes = {
     await page.getByLabel('Search objects').fill(input.last);
     await page.waitForFunction((name) => { const rows = [...document.querySelectorAll('table.objects tbody tr[data-row]')]; return rows.length === 1 && rows[0].innerText.includes(name); }, input.last);
     const search = Date.now() - searched;
+    // A search that takes several requests is not repeated with each look at the plugin.
+    let [looks, searches] = [0, 0];
+    page.on('request', (request) => { looks += request.url().includes('/log') ? 1 : 0; searches += /\/objects\?/.test(request.url()) ? 1 : 0; });
+    while (looks < 3) await page.waitForRequest(/\/log/);
+    assert.ok(input.objects <= 20_000 || searches === 0, `${searches} requests for objects while the plugin was looked at ${looks} times`);
     await shot(page, 'many-objects');
     await page.getByLabel('Search objects').fill('');
     await page.waitForFunction(() => document.querySelectorAll('table.objects tbody tr[data-row]').length === 100);

@@ -292,6 +292,42 @@ async fn pages_of_objects_are_read_one_after_the_other_with_problems_first() -> 
     .await
 }
 
+/// With a finalizer: without one, the key of an object that went runs once more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_that_failed_and_is_the_plugins_no_more_is_not_shown_as_failed() -> Result<()> {
+    with_world(crate::plan::ALONE, async |world: Arc<World>| {
+        world.plugins.grant("misfit", &super::misfit_grant(&world).cleanup())?;
+        let misfit = oarlock_tests::harness::misfit_with("1", "", |manifest| {
+            if let Some(fields) = manifest.as_object_mut() {
+                fields.insert("cleanup".to_owned(), true.into());
+            }
+        })?;
+        world.plugins.file("misfit.wasm", &misfit)?;
+        crate::rollouts::objects(&world, 2, 0).await?;
+        let path = format!("/api/v1/namespaces/{}/configmaps/o1", world.namespace);
+        let fails = serde_json::json!({"metadata": {"annotations": {"misfit/mode": "terminal"}}});
+        world.cluster.merge_patch(&path, &fails).await?;
+        world.start_host().await?;
+        let bearer = format!("Bearer {}", token(&world).await?);
+        let failed = async |expected: &[&str]| {
+            eventually(SOON, &format!("{expected:?} to have failed"), || async {
+                let page = "/page/plugins/misfit/objects?state=failed";
+                let found = asked(&world, Method::GET, page, &[("authorization", &bearer)]).await?.json()?;
+                let objects = found["objects"].as_array().into_iter().flatten();
+                let names: Vec<String> = objects.map(|object| text(object, "/name")).collect();
+                ensure!(names == expected && found["counts"]["failed"] == expected.len(), "{found:#}");
+                Ok(())
+            })
+            .await
+        };
+        failed(&["o1"]).await?;
+        let left = serde_json::json!({"metadata": {"labels": {"misfit": null}, "finalizers": null}});
+        world.cluster.merge_patch(&path, &left).await?;
+        failed(&[]).await
+    })
+    .await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_command_says_what_to_do_when_there_is_no_host() -> Result<()> {
     // Nobody listens there; a port that was free before may be another test's by now.

@@ -26,7 +26,9 @@ pub(super) async fn answer(
     }
     let (kind, key) = object.into_parts();
     let named = kind.trim_end_matches('.');
-    let nothing = format!("no plugin of this host reconciles or reads {named}, or wrote {key} lately\n");
+    let nothing = format!(
+        "no plugin of this host reconciles or reads {named}, or wrote {key} lately; oarlock plugins lists the files that failed\n"
+    );
     match tokio::task::spawn_blocking(move || (state.explain)(&kind, &key)).await {
         Ok(Some(found)) => Json(found).into_response(),
         Ok(None) => (StatusCode::NOT_FOUND, nothing).into_response(),

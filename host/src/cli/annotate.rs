@@ -190,6 +190,11 @@ fn parse(object: &str) -> anyhow::Result<ObjectKey> {
     object.parse().map_err(|error| anyhow::anyhow!("{object}: {error}"))
 }
 
+/// The name of an object has a namespace although its kind has none, or has none although its kind is namespaced.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct WrongScope(String);
+
 /// An object of the cluster.
 pub(super) struct Annotated {
     client: kube::Client,
@@ -212,10 +217,15 @@ impl Annotated {
         let kind = kinds::resolve(&served, &target.kind)?.clone();
         let key = target.object;
         let name = &key.name;
-        match (kind.namespaced, key.namespace()) {
-            (true, None) => bail!("{} {name}: the kind is namespaced; name the object as NAMESPACE/{name}", kind.name),
-            (false, Some(_)) => bail!("{} {key}: the kind is cluster-scoped; name the object as {name}", kind.name),
-            _ => {}
+        let wrong = match (kind.namespaced, key.namespace()) {
+            (true, None) => {
+                format!("{} {name}: the kind is namespaced; name the object as NAMESPACE/{name}", kind.name)
+            }
+            (false, Some(_)) => format!("{} {key}: the kind is cluster-scoped; name the object as {name}", kind.name),
+            _ => String::new(),
+        };
+        if !wrong.is_empty() {
+            return Err(WrongScope(wrong).into());
         }
         let path = kind.path(&key);
         oarlock::api::path::check(&path).map_err(anyhow::Error::msg)?;

@@ -52,7 +52,8 @@ pub(super) async fn run(args: DescribeArgs) -> anyhow::Result<()> {
         return super::say(document.trim_end());
     }
     let mut shown = described(entry);
-    let path = oarlock::api::path::join(["plugins", &args.name, "logs"]);
+    let name = entry.get("name").and_then(Value::as_str).unwrap_or(&args.name);
+    let path = oarlock::api::path::join(["plugins", name, "logs"]);
     // A file that is no plugin has no lines.
     if let Ok(body) = get(&args.admin, &path).await {
         let body = body.collect().await?.to_bytes();

@@ -1,7 +1,7 @@
 //! `oarlock explain`: why an object is as it is.
 
 use super::admin::{Admin, object_query, send};
-use super::annotate::{Annotated, Target};
+use super::annotate::{Annotated, Target, WrongScope};
 use anyhow::Context as _;
 use clap::Args;
 use oarlock::api::ObjectKey;
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// Fields of one manager that are shown.
+/// Fields of one manager that are shown, unless the output is wide.
 const FIELDS: usize = 20;
 
 /// The options of `oarlock explain`.
@@ -48,7 +48,9 @@ pub(super) async fn run(args: ExplainArgs) -> anyhow::Result<()> {
     // The host knows the plugins without the cluster, which knows what the kind means.
     let (kind, managers) = match Annotated::find(target).await {
         Ok(object) => (object.kind_in_its_group(), managers(&object).await),
-        Err(error) => (args.kind, Err(error)),
+        // Without its namespace, the host would know nothing of it.
+        Err(error) if error.is::<WrongScope>() => return Err(error),
+        Err(error) => (args.kind, Err(error.context("the cluster could not be asked"))),
     };
     let managers = managers.unwrap_or_else(|error| json!({"unknown": format!("{error:#}")}));
     let path = format!("/explain?{}", object_query(&kind, &args.object));
@@ -59,7 +61,7 @@ pub(super) async fn run(args: ExplainArgs) -> anyhow::Result<()> {
     }
     match super::Output::document(args.output, false, &found)? {
         Some(document) => super::say(document.trim_end()),
-        None => super::say(for_people(&found).trim_end()),
+        None => super::say(for_people(&found, args.output.is_some()).trim_end()),
     }
 }
 
@@ -110,16 +112,17 @@ fn each(lines: &mut String, value: &Value, field: &str, before: &str) {
     }
 }
 
-fn for_people(found: &Value) -> String {
+/// * `wide` - nothing is cut.
+fn for_people(found: &Value, wide: bool) -> String {
     let mut lines = format!("{}\n", text(found, "/object"));
     // Writing to a string cannot fail.
     let managers = found.get("managers").unwrap_or(&Value::Null);
     if let Some(unknown) = managers.get("unknown").and_then(Value::as_str) {
-        let _ = writeln!(lines, "\nfields: unknown, because the cluster could not be asked: {unknown}");
+        let _ = writeln!(lines, "\nfields: unknown: {unknown}");
     } else {
         lines.push_str("\nfields:\n");
         for manager in managers.as_array().into_iter().flatten() {
-            field_manager(&mut lines, manager, found);
+            field_manager(&mut lines, manager, found, if wide { usize::MAX } else { FIELDS });
         }
     }
     for plugin in list(found, "plugins") {
@@ -145,14 +148,16 @@ fn given<'w>(write: &'w Value, owned: &[&str]) -> Option<Vec<&'w str>> {
 }
 
 /// A field manager with its fields; of a plugin's, the reconciles that gave them their values.
-fn field_manager(lines: &mut String, manager: &Value, found: &Value) {
+///
+/// * `most` - fields that are shown.
+fn field_manager(lines: &mut String, manager: &Value, found: &Value, most: usize) {
     let name = text(manager, "/manager");
     let sub = text(manager, "/subresource");
     let sub = if sub.is_empty() { String::new() } else { format!(" of {sub}") };
     let _ = writeln!(lines, "  {name}: {}{sub}, {}", text(manager, "/operation"), text(manager, "/time"));
     let fields: Vec<&str> = list(manager, "fields").filter_map(Value::as_str).collect();
-    let more = fields.len().saturating_sub(FIELDS);
-    let shown = fields.iter().take(FIELDS).copied().collect::<Vec<_>>().join(" ");
+    let more = fields.len().saturating_sub(most);
+    let shown = fields.iter().take(most).copied().collect::<Vec<_>>().join(" ");
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let _ = writeln!(lines, "    {shown}{more}");
     let same = |write: &&Value| {
@@ -282,9 +287,20 @@ mod tests {
         let manager = json!({"manager": "oarlock.p", "operation": "Apply", "fields": [".data.a", ".data.b", ".spec.l[{\"x\":1}].y"]});
         let write = |(version, fields): &(&str, Value)| json!({"manager": "oarlock.p", "operation": "Apply", "subresource": "", "version": version, "fields": fields});
         let mut lines = String::new();
-        field_manager(&mut lines, &manager, &json!({"writes": writes.iter().map(write).collect::<Vec<_>>()}));
+        let found = json!({"writes": writes.iter().map(write).collect::<Vec<_>>()});
+        field_manager(&mut lines, &manager, &found, FIELDS);
         let lines = lines.lines().skip(2).map(|line| line.split(" (").next().unwrap_or_default().trim().to_owned());
         lines.collect()
+    }
+
+    #[test]
+    fn a_wide_output_has_every_field() {
+        let fields: Vec<String> = (0..30).map(|number| format!(".data.k{number:02}")).collect();
+        let found =
+            json!({"object": "ConfigMap n/a", "managers": [{"manager": "m", "operation": "Apply", "fields": fields}]});
+        let (few, all) = (for_people(&found, false), for_people(&found, true));
+        assert!(few.contains(".data.k19 and 10 more") && !few.contains(".data.k20"), "{few}");
+        assert!(all.contains(".data.k29") && !all.contains("more"), "{all}");
     }
 
     #[test]

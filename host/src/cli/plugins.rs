@@ -87,14 +87,17 @@ async fn watch(admin: &Admin, wide: bool) -> anyhow::Result<()> {
     }
 }
 
-/// Shows a text in place of the one before: in a terminal at the same place, elsewhere below it. False: nobody reads the output any more.
+/// Shows a text in place of the one before: in a terminal at the same place, and as much as fits; elsewhere below it. False: nobody reads the
+/// output any more.
 pub(super) fn frame(text: &str) -> anyhow::Result<bool> {
     let mut out = std::io::stdout();
     let terminal = out.is_terminal();
+    let text = oarlock::text::lines(text.trim_end());
+    let text = if terminal { super::terminal::on_screen(&text, super::terminal::size()) } else { text };
     // Home, and clear to the end.
     let before = if terminal { "\x1b[H\x1b[J" } else { "" };
     let after = if terminal { "" } else { "\n" };
-    let frame = format!("{before}{}\n{after}", oarlock::text::lines(text.trim_end()));
+    let frame = format!("{before}{text}\n{after}");
     match out.write_all(frame.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
         written => written.context("cannot write to standard output").map(|()| true),

@@ -81,6 +81,29 @@ pub(super) fn fitted(line: &str, columns: usize) -> String {
     fits
 }
 
+/// The beginning of a text that fits into a terminal whose lines wrap. The last line says how many lines are left out.
+///
+/// * `size` - columns and rows.
+pub(super) fn on_screen(text: &str, size: (usize, usize)) -> String {
+    let (columns, rows) = (size.0.max(1), size.1.max(2));
+    let lines: Vec<&str> = text.lines().collect();
+    let taken = |line: &&str| {
+        let width: usize = line.chars().map(|character| character.width().unwrap_or(0)).sum();
+        width.div_ceil(columns).max(1)
+    };
+    // The cursor is in the row below the text.
+    let (all, room) = (lines.iter().map(taken).sum::<usize>(), rows - 1);
+    if all <= room {
+        return text.to_owned();
+    }
+    let mut left = room - 1;
+    let fits = lines.iter().take_while(|line| left.checked_sub(taken(line)).map(|less| left = less).is_some());
+    let mut shown: Vec<&str> = fits.copied().collect();
+    let more = format!("… {} more lines", lines.len() - shown.len());
+    shown.push(&more);
+    shown.join("\n")
+}
+
 fn write(text: &str) {
     let mut out = std::io::stdout().lock();
     // A terminal that is gone needs no order.
@@ -110,6 +133,17 @@ mod tests {
         let shown = String::from_utf8_lossy(&script.output().unwrap().stdout).into_owned();
         let at = |part: &str| shown.find(part).unwrap_or_else(|| panic!("{part:?} is not in {shown:?}"));
         assert!(at(ENTER) < at("the view") && at("the view") < at(LEAVE) && at(LEAVE) < at("on purpose"), "{shown:?}");
+    }
+
+    #[test]
+    fn a_screen_has_the_first_lines_and_the_number_of_the_others() {
+        let text: Vec<String> = (0..10).map(|number| format!("line {number}")).collect();
+        let text = text.join("\n");
+        assert_eq!(on_screen(&text, (80, 11)), text);
+        assert_eq!(on_screen(&text, (80, 5)), "line 0\nline 1\nline 2\n… 7 more lines");
+        assert_eq!(on_screen(&text, (4, 6)), "line 0\nline 1\n… 8 more lines", "each takes two rows");
+        assert_eq!(on_screen("漢字かな\nb\nc", (4, 4)), "漢字かな\n… 2 more lines");
+        assert_eq!(on_screen(&text, (0, 0)), "… 10 more lines");
     }
 
     #[test]

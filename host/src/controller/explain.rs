@@ -100,7 +100,8 @@ impl Controller {
             "lastError": error,
             "reconciles": true,
             "last": last.iter().map(|(ended, recorded)| described(&self.name, ended, *recorded)).collect::<Vec<_>>(),
-            "lastCompleteSince": time(complete_since),
+            // Of another host's reconciles this one knows none.
+            "lastCompleteSince": self.leads().then(|| time(complete_since)),
             "reads": reads, "furtherReads": more,
             "runsOn": version.loaded.manifest.watches.iter().map(wakes).collect::<Vec<_>>(),
             "resyncSeconds": version.loaded.guest.grants.resync(&version.loaded.manifest).as_secs(),
@@ -141,6 +142,8 @@ impl Controller {
             "being reconciled"
         } else if queued.iter().any(|status| matches!(status.phase, Phase::Ready { .. })) {
             "waits for a worker"
+        } else if self.marks.paused.contains(key) {
+            "paused by an annotation"
         } else if self.marks.failed.contains(key) && !queued.is_empty() {
             "failed, and is tried again"
         } else if self.marks.out_of_sync.contains(key) {

@@ -88,7 +88,8 @@ impl Controller {
         self.leaderships.fetch_add(1, Relaxed);
         self.lead.guard.send_replace(Some(guard.clone()));
         self.metrics.set_leading(true);
-        // Another host may have written since.
+        // Another host may have reconciled and written since.
+        self.recent.interrupted();
         self.last_writes.clear();
         if let Some(journals) = &self.shared.journals {
             journals.forget(&self.name);

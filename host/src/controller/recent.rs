@@ -1,6 +1,6 @@
 //! The last reconciles of a plugin in a few words each, for `oarlock explain` and the page.
 //!
-//! A recording says more, but only the most interesting ones stay. Here is every reconcile since a time that is known.
+//! A recording says more, but only the most interesting ones stay. Here is every reconcile of this host since a time that is known.
 
 use super::ReconcileKey;
 use super::flight_recorder::Record;
@@ -89,6 +89,11 @@ impl RecentReconciles {
             inner.bytes -= oldest.bytes();
             inner.since = inner.since.max(oldest.at);
         }
+    }
+
+    /// Another host may have reconciled until now.
+    pub(super) fn interrupted(&self) {
+        self.inner().since = Timestamp::now();
     }
 
     /// The reconciles of an object, the oldest first, and the time since which none is missing.

@@ -40,7 +40,7 @@ impl Handle {
         view::versions(&lock(&self.registry), plugin)
     }
 
-    /// The plugins that will reconcile objects of a kind and do not run yet, for `/explain`.
+    /// The plugins that will reconcile objects of a kind and do not run yet, or hold some and do not run any more, for `/explain`.
     ///
     /// * `kind` - as for kubectl.
     #[must_use]

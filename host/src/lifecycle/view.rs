@@ -130,7 +130,8 @@ fn version(reported_state: &ReportedState, file_state: &FileState) -> Map<String
     entry
 }
 
-/// The plugins that will reconcile objects of a kind and do not run yet, with the reason, in the form of [`Controller::explain`].
+/// The plugins that do not run yet, or not any more, and will reconcile objects of a kind or hold some, with the reason, in the form of
+/// [`Controller::explain`].
 ///
 /// [`Controller::explain`]: crate::controller::Controller::explain
 pub(super) fn waiting(registry: &Registry, kind: &str) -> Vec<Value> {
@@ -149,7 +150,21 @@ pub(super) fn waiting(registry: &Registry, kind: &str) -> Vec<Value> {
             "reconciles": true, "state": "left alone until the plugin runs", "heldUp": [why],
         }))
     });
-    waiting.collect()
+    let removed = registry.removed_plugins.iter().filter(|(name, _)| !registry.plugins.contains_key(*name));
+    let holds = removed.filter_map(|(name, removed)| {
+        let held: usize = removed.held.iter().filter(|(of, _)| names(kind, of)).map(|(_, objects)| objects).sum();
+        let why = format!(
+            "the plugin is removed, and {held} objects of the kind have its finalizer: they are not deleted before its file or its grant is \
+             back, or before oarlock plugins --release-finalizers {name}"
+        );
+        (held > 0).then(|| {
+            json!({
+                "plugin": name, "version": removed.version, "digest": format!("sha256:{}", removed.digest),
+                "reconciles": true, "state": "left alone: the plugin is removed", "heldUp": [why],
+            })
+        })
+    });
+    waiting.chain(holds).collect()
 }
 
 /// The versions of a plugin that the host has in memory: `role`, `version`, `digest`, the manifest, the grant that it asks for and the one that

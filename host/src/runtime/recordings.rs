@@ -5,6 +5,7 @@ use crate::cases::recorded_case;
 use crate::controller::{FlightRecorder, RecordQuery};
 use crate::lifecycle::Handle;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// * `recorder` - None: the host records nothing.
@@ -19,8 +20,14 @@ pub(super) fn of(recorder: Option<FlightRecorder>) -> Recordings {
         }
         let cases: Result<Vec<_>, _> = found.iter().map(|record| recorded_case(record)).collect();
         let cases = cases.map_err(|e| e.to_string())?;
-        let cases: Vec<_> =
-            cases.into_iter().flatten().map(|case| json!({"name": case.name, "case": case.text})).collect();
+        let mut names: BTreeMap<String, usize> = BTreeMap::new();
+        let named = cases.into_iter().flatten().map(|case| {
+            // A reconcile with several instances has several recordings.
+            let number = names.entry(case.name.clone()).and_modify(|number| *number += 1).or_insert(1);
+            let name = if *number > 1 { format!("{}-{number}", case.name) } else { case.name };
+            json!({"name": name, "case": case.text})
+        });
+        let cases: Vec<_> = named.collect();
         Ok(json!({ "recordings": cases }))
     })
 }
@@ -44,8 +51,8 @@ pub(super) fn explain(handle: Handle) -> Explain {
 fn nothing(query: &RecordQuery) -> String {
     let by = query.plugin.as_ref().map(|plugin| format!(" by plugin {plugin}")).unwrap_or_default();
     format!(
-        "no recording of {} {}{by}: the host keeps the latest failures and changes, and a sample of the rest, of the plugins that it leads; \
-         oarlock reconcile makes a new one",
+        "no recording of {} {}{by}: the host keeps the latest failures and changes, and a sample of the rest, of the plugins that it leads, \
+         and none of a reconcile that ends before the plugin is called; oarlock explain has the last ones, oarlock reconcile makes a new one",
         query.kind, query.key
     )
 }
