@@ -227,7 +227,19 @@ impl Leftovers {
     ) -> Self {
         let (next, warned) = (Instant::now(), Warned::default());
         let on_disk = saved.as_ref().map(SavedVersions::left_behind).unwrap_or_default();
-        Self { registry, finalizers, recorder, messages, next, task: None, warned, events, saved, on_disk, unsaved: false }
+        Self {
+            registry,
+            finalizers,
+            recorder,
+            messages,
+            next,
+            task: None,
+            warned,
+            events,
+            saved,
+            on_disk,
+            unsaved: false,
+        }
     }
 
     /// Saves which plugins may leave finalizers, so that a host that restarts knows of them.

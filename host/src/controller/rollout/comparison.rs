@@ -6,8 +6,8 @@ use crate::apply::{Change, ObjectRef};
 use crate::controller::{ReconcileKey, Version, compare};
 use crate::informer::Object;
 use crate::lease::LeadershipGuard;
-use crate::secrets::KnownSecrets;
 use crate::plugin::{CallError, Outcome, ReadObserver, Reads, Request, Run, Trigger, WithheldRequests};
+use crate::secrets::KnownSecrets;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
@@ -418,7 +418,12 @@ mod tests {
 
     #[test]
     fn only_a_deletion_that_the_other_version_would_not_make_counts_as_one() {
-        let found = differences(&key(), &decision(vec![delete("x")]), &decision(vec![delete("x"), delete("y")]), &KnownSecrets::off());
+        let found = differences(
+            &key(),
+            &decision(vec![delete("x")]),
+            &decision(vec![delete("x"), delete("y")]),
+            &KnownSecrets::off(),
+        );
         assert_eq!(
             found.iter().map(|one| (one.write.as_str(), one.deletes)).collect::<Vec<_>>(),
             [("delete ConfigMap n/y", true)]

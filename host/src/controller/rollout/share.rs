@@ -57,7 +57,9 @@ impl Rollout {
     /// The selector leaves no object: the canary would prove nothing.
     pub(super) fn choose(&self) -> Result<(), String> {
         let may_run = |key: &ReconcileKey| {
-            self.version.cached(key).is_some_and(|object| is_called(&object, &self.plugin) && self.may_have(key, Some(&object)))
+            self.version
+                .cached(key)
+                .is_some_and(|object| is_called(&object, &self.plugin) && self.may_have(key, Some(&object)))
         };
         let first = self.version.keys().filter(may_run).min_by_key(|key| self.hash_of(key) % 100);
         if let Some(key) = &first {
