@@ -239,24 +239,26 @@ async fn a_new_value_of_reconcile_at_reconciles_all_objects_of_the_plugin_once_a
     .await
 }
 
+/// A version of the misfit that cleans up, or does not.
+fn cleaning(number: &str, cleanup: bool) -> Result<Vec<u8>> {
+    misfit_with(number, "", |manifest| {
+        if let Some(fields) = manifest.as_object_mut() {
+            fields.insert("cleanup".to_owned(), json!(cleanup));
+        }
+    })
+}
+
 /// An approval is for one digest: another version waits again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_approval_of_a_digest_lets_exactly_this_version_run() -> Result<()> {
     with_world(ALONE, async |world: Arc<World>| {
         definition(&world).await?;
-        let version = |number: &str, cleanup: bool| {
-            misfit_with(number, "", |manifest| {
-                if let Some(fields) = manifest.as_object_mut() {
-                    fields.insert("cleanup".to_owned(), json!(cleanup));
-                }
-            })
-        };
         world.plugins.grant("misfit", &grant(&world).cleanup())?;
-        world.plugins.file("misfit.wasm", &version("1", true)?)?;
+        world.plugins.file("misfit.wasm", &cleaning("1", true)?)?;
         key(&world, "a").await?;
         start(&world).await?;
         has_child(&world, "a").await?;
-        world.plugins.file("misfit.wasm", &version("2", false)?)?;
+        world.plugins.file("misfit.wasm", &cleaning("2", false)?)?;
         let waits = |object: &Value| condition(object, "AwaitingApproval") == "True";
         let object = shows(&world, "misfit", "a version that waits", waits).await?;
         ensure!(condition(&object, "Ready") == "True", "the old version runs: {object}");

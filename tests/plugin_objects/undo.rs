@@ -330,19 +330,12 @@ async fn an_undo_of_a_version_that_is_rolled_out_aborts_the_rollout() -> Result<
 async fn a_version_that_waits_is_not_approved_while_an_undo_takes_it_back() -> Result<()> {
     with_world(ALONE, async |world: Arc<World>| {
         definition(&world).await?;
-        let version = |number: &str, cleanup: bool| {
-            misfit_with(number, "", |manifest| {
-                if let Some(fields) = manifest.as_object_mut() {
-                    fields.insert("cleanup".to_owned(), json!(cleanup));
-                }
-            })
-        };
         world.plugins.grant("misfit", &grant(&world).cleanup())?;
-        world.plugins.file("misfit.wasm", &version("1", true)?)?;
+        world.plugins.file("misfit.wasm", &super::cleaning("1", true)?)?;
         key(&world, "a").await?;
         super::start(&world).await?;
         has_child(&world, "a").await?;
-        world.plugins.file("misfit.wasm", &version("2", false)?)?;
+        world.plugins.file("misfit.wasm", &super::cleaning("2", false)?)?;
         let waits = |object: &Value| condition(object, "AwaitingApproval") == "True";
         let second = text(&shows(&world, "misfit", "a version that waits", waits).await?, "/status/candidate/digest");
         let earlier = format!("sha256:{}", "0".repeat(64));
