@@ -6,11 +6,17 @@ use crate::oci;
 use crate::plan::ALONE;
 use crate::rollouts;
 use anyhow::{Context, Result, ensure};
+use http::StatusCode;
 use oarlock_tests::harness::{
-    Registry, SOON, World, eventually, misfit_version, misfit_with, oarlock, steady, text, with_world,
+    Action, Gate, Registry, Rule, SOON, Tripwire, Upstream, World, eventually, misfit_version, misfit_with, oarlock,
+    steady, text, with_world,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
+
+fn unavailable() -> Action {
+    Action::Answer { status: StatusCode::SERVICE_UNAVAILABLE, headers: Vec::new(), body: Vec::new().into() }
+}
 
 /// Runs a command against the host; what it says.
 async fn ask(world: &World, args: &[&str]) -> Result<Result<String, String>> {
@@ -203,7 +209,8 @@ async fn a_new_host_reconciles_nothing_with_the_version_that_was_undone() -> Res
     with_world(ALONE, async |world: Arc<World>| {
         definition(&world).await?;
         let registry = Registry::open(world.folder()).await?;
-        let reference = format!("oci://{}/team/misfit:v", registry.address());
+        let gate = Gate::open(Upstream::Http(format!("http://{}", registry.address())), Tripwire::default()).await?;
+        let reference = format!("{}/team/misfit:v", gate.url().replace("http://", "oci://"));
         let host = async |folder: &str| {
             let folder = world.folder().join(folder).display().to_string();
             world
@@ -246,7 +253,11 @@ async fn a_new_host_reconciles_nothing_with_the_version_that_was_undone() -> Res
         })
         .await?;
         world.kill_host().await?;
+        let object = world.cluster.get(&path(&world, "misfit")).await?.context("no Plugin object")?;
+        let (_, manifest) = text(&object, "/spec/undo/reference").split_once('@').context("no digest")?;
         let mark = world.kubernetes_gate.mark();
+        // A fault that passes.
+        let _fault = gate.rule(Rule::every(unavailable()).path(&format!("/manifests/{manifest}")).times(2));
         host("second").await?;
         rollouts::object(&world, "late").await?;
         eventually(2 * SOON, "the child of a new object", || async {

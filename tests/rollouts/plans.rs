@@ -55,6 +55,22 @@ async fn a_plan_beyond_its_limits_waits_for_an_approval_and_one_within_them_does
     .await
 }
 
+/// Nobody would write about them any more, which is a change.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn objects_that_a_narrower_selector_leaves_count_for_the_plan() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, 6, 0).await?;
+        started(&world, "", 6, &json!({"plan": {"maxChanges": 2}})).await?;
+        let narrower =
+            |manifest: &mut Value| manifest["primaries"][0]["labelSelector"] = json!("misfit=true,tier=test");
+        world.plugins.file("misfit.wasm", &misfit_with("two", "", narrower)?)?;
+        waits(&world, "0 of them deletions, and not reconcile 3 objects any more").await?;
+        command(&world, "approve").await?;
+        runs(&world, "two").await
+    })
+    .await
+}
+
 /// The approval in the Plugin object counts for every host.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deletions_have_a_limit_of_their_own_and_the_plugin_object_approves() -> Result<()> {

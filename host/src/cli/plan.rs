@@ -155,14 +155,14 @@ async fn plan(args: PlanArgs) -> anyhow::Result<ExitCode> {
 
     let mut secrets = secrets::Secrets::of(&inputs.secrets);
     secrets.learn(before.iter().chain(&after));
-    let primaries = primaries::of(&inputs.plugins, &before, &after);
+    let old = base.as_ref().map(|base| base.plugins.as_slice());
+    let primaries = primaries::of(&inputs.plugins, old, &before, &after);
     let mut changes = changes::between(before, after);
     if args.server_side {
         changes = server_side::answer(&client, &kinds, changes, &mut problems).await;
     }
     let mut changed = definitions::changes(&client, &inputs.plugins, &mut problems).await;
     changed.extend(changes);
-    let old = base.as_ref().map(|base| base.plugins.as_slice());
     let found = report::Found {
         kinds: primaries,
         grants: old.map(|old| grants::between(old, &inputs.plugins, &kinds)),

@@ -12,10 +12,15 @@ use super::saved_versions::{Revision, SavedVersions};
 use super::{Lifecycle, Message, lock};
 use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
+use std::time::Duration;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 /// Begins the reason of a version that a person went back from.
 pub(crate) const UNDONE: &str = "a person went back";
+
+/// For how long a pull is repeated after faults that pass. Meanwhile the version that somebody took back does not run.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Where to go back to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,13 +59,17 @@ pub(super) struct Ready {
 type Answer = oneshot::Sender<Result<String, String>>;
 
 impl Loader {
-    /// Loads the version to go back to, in a task.
+    /// Loads the version to go back to, in a task. The task ends when nobody waits for the answer any more.
     ///
     /// * `aborted` - the rollout that was aborted for it, in words.
-    fn go_back(&self, plugin: String, to: GoBack, aborted: Option<String>, answer: Answer) {
+    fn go_back(&self, plugin: String, to: GoBack, aborted: Option<String>, mut answer: Answer) {
         let loader = self.clone();
         tokio::spawn(async move {
-            let done = match loader.load_earlier(plugin.clone(), to).await {
+            let loaded = tokio::select! {
+                loaded = loader.load_earlier(plugin.clone(), to) => loaded,
+                () = answer.closed() => return,
+            };
+            let done = match loaded {
                 // The send fails while the host stops.
                 Ok(Some(ready)) => {
                     return drop(loader.messages.send(Message::GoBack { ready: Box::new(ready), answer }));
@@ -95,8 +104,7 @@ impl Loader {
         };
         let load =
             Load { candidate: found.candidate, has_grant: found.grant.is_some(), running: None, loader: self.clone() };
-        let mut compiled =
-            load.compile(wasm.clone(), tokio::time::Instant::now()).await.map_err(|failed| failed.reason)?;
+        let mut compiled = load.compile(wasm.clone(), Instant::now()).await.map_err(|failed| failed.reason)?;
         compiled.manifest.name.clone_from(&plugin);
         let written = load.written().await?;
         let candidate = load.granted(compiled, written).await.map_err(|failed| failed.reason)?;
@@ -143,7 +151,7 @@ impl Loader {
         tokio::task::spawn_blocking(find).await.map_err(|error| error.to_string())?
     }
 
-    /// The file of a version in a registry.
+    /// The file of a version in a registry. Repeats the pull for a minute after faults that pass.
     ///
     /// * `digest` - SHA-256 of the file, in hex.
     pub(super) async fn pull(&self, reference: &str, digest: &str) -> Result<Vec<u8>, String> {
@@ -151,7 +159,20 @@ impl Loader {
             return Err(format!("this host cannot pull {reference}, and does not have the code"));
         };
         let reference: crate::oci::Reference = reference.parse()?;
-        let content = puller.pull(&reference).await.map_err(|error| crate::chain(&error))?;
+        let (until, mut pause) = (Instant::now() + PATIENCE, Duration::from_secs(1));
+        let content = loop {
+            let error = match puller.pull(&reference).await {
+                Ok(content) => break content,
+                Err(error) => error,
+            };
+            let again = Instant::now() + pause.max(error.retry_after().unwrap_or_default());
+            if !error.passes() || again >= until {
+                return Err(crate::chain(&error));
+            }
+            tracing::warn!(%reference, reason = crate::chain(&error), "an earlier version is not pulled, retrying");
+            tokio::time::sleep_until(again).await;
+            pause *= 2;
+        };
         let read = tokio::task::spawn_blocking(move || std::fs::read(content.path)).await;
         let wasm = read.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
         if HEXLOWER.encode(&Sha256::digest(&wasm)) != digest {

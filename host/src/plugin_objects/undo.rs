@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 /// Pause after an attempt.
@@ -29,8 +30,29 @@ enum Wish {
 /// The attempts to obey, by plugin.
 #[derive(Debug, Default)]
 pub(super) struct Undoing {
-    began: BTreeMap<String, (Wish, Instant)>,
+    began: BTreeMap<String, Attempt>,
     failed: Arc<Mutex<BTreeMap<String, String>>>,
+}
+
+#[derive(Debug)]
+struct Attempt {
+    wish: Wish,
+    at: Instant,
+    task: JoinHandle<()>,
+}
+
+impl Attempt {
+    /// Whether it is too early for another one.
+    fn goes_on(&self, wish: &Wish) -> bool {
+        self.wish == *wish && (!self.task.is_finished() || self.at.elapsed() < AGAIN)
+    }
+}
+
+impl Drop for Attempt {
+    /// A pull may take long, and its version may not be wanted any more.
+    fn drop(&mut self) {
+        self.task.abort();
+    }
 }
 
 impl Undoing {
@@ -54,35 +76,17 @@ impl Undoing {
                 self.failed().remove(name);
                 continue;
             };
-            if self.began.get(name).is_some_and(|(before, at)| *before == wish && at.elapsed() < AGAIN) {
+            let before = self.began.get(name);
+            if before.is_some_and(|before| before.goes_on(&wish)) {
                 continue;
             }
-            if self.began.insert(name.clone(), (wish.clone(), Instant::now())).is_none_or(|(before, _)| before != wish)
-            {
+            if before.is_none_or(|before| before.wish != wish) {
                 // Why another wish could not be obeyed says nothing about this one.
                 self.failed().remove(name);
             }
-            let (lifecycle, name, failed) = (lifecycle.clone(), name.clone(), Arc::clone(&self.failed));
-            tokio::spawn(async move {
-                let about = |digest: String, action: Action| {
-                    let version = WaitingVersion { plugin: name.clone(), digest, config: None };
-                    Action::About(version, Box::new(action))
-                };
-                let action = match wish {
-                    Wish::GoBack { to, from: None } => Action::GoBack(name.clone(), to),
-                    Wish::GoBack { to, from: Some(digest) } => about(digest, Action::GoBack(name.clone(), to)),
-                    Wish::Return(digest) => about(digest, Action::Confirm(name.clone())),
-                };
-                let done = lifecycle.act(action).await;
-                let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
-                match done {
-                    Ok(said) => {
-                        tracing::info!(plugin = name, "spec.undo: {said}");
-                        failed.remove(&name);
-                    }
-                    Err(why) => drop(failed.insert(name, format!("spec.undo cannot be obeyed: {why}"))),
-                }
-            });
+            let at = Instant::now();
+            let task = tokio::spawn(obey(name.clone(), wish.clone(), lifecycle.clone(), Arc::clone(&self.failed)));
+            self.began.insert(name.clone(), Attempt { wish, at, task });
         }
     }
 
@@ -98,6 +102,28 @@ impl Undoing {
 
     fn failed(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, String>> {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Asks for what the object wants, and notes why it cannot be.
+async fn obey(name: String, wish: Wish, lifecycle: Handle, failed: Arc<Mutex<BTreeMap<String, String>>>) {
+    let about = |digest: String, action: Action| {
+        let version = WaitingVersion { plugin: name.clone(), digest, config: None };
+        Action::About(version, Box::new(action))
+    };
+    let action = match wish {
+        Wish::GoBack { to, from: None } => Action::GoBack(name.clone(), to),
+        Wish::GoBack { to, from: Some(digest) } => about(digest, Action::GoBack(name.clone(), to)),
+        Wish::Return(digest) => about(digest, Action::Confirm(name.clone())),
+    };
+    let done = lifecycle.act(action).await;
+    let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+    match done {
+        Ok(said) => {
+            tracing::info!(plugin = name, "spec.undo: {said}");
+            failed.remove(&name);
+        }
+        Err(why) => drop(failed.insert(name, format!("spec.undo cannot be obeyed: {why}"))),
     }
 }
 

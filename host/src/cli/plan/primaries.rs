@@ -15,7 +15,7 @@ pub(super) enum State {
     Kept,
     /// A primary of a plugin that leaves no traces, or has no object.
     Unknown,
-    /// No primary, but objects have traces of the plugin.
+    /// No primary, but objects have traces of the plugin, or the version that runs now has this primary.
     Dropped,
 }
 
@@ -50,6 +50,8 @@ pub(super) struct Kinds {
     pub(super) digest: String,
     pub(super) primaries: Vec<Primary>,
     pub(super) finalizer: String,
+    /// Whether the version that runs now has a primary that this one does not have.
+    pub(super) drops: bool,
     /// Objects that get the finalizer.
     pub(super) added: usize,
     /// Objects that lose the finalizer, or go with it.
@@ -57,8 +59,14 @@ pub(super) struct Kinds {
 }
 
 /// The kinds of each plugin.
-pub(super) fn of(plugins: &[Plugin], before: &Objects, after: &Objects) -> Vec<Kinds> {
-    plugins.iter().map(|plugin| kinds(plugin, before, after)).collect()
+///
+/// * `old` - the plugins that run now. None: not known.
+pub(super) fn of(plugins: &[Plugin], old: Option<&[Plugin]>, before: &Objects, after: &Objects) -> Vec<Kinds> {
+    let of = |plugin: &Plugin| {
+        let old = old.unwrap_or_default().iter().find(|old| old.manifest.name == plugin.manifest.name);
+        kinds(plugin, old, before, after)
+    };
+    plugins.iter().map(of).collect()
 }
 
 #[derive(Default)]
@@ -68,14 +76,21 @@ struct Count {
     finalizers: usize,
 }
 
-fn kinds(plugin: &Plugin, before: &Objects, after: &Objects) -> Kinds {
+fn primaries(plugin: &Plugin) -> Vec<GroupVersionKind> {
+    let primaries = plugin.manifest.primaries.iter().map(|primary| primary.gvk());
+    primaries.map(|kind| GroupVersionKind::new(kind.group, kind.version, kind.kind)).collect()
+}
+
+fn kinds(plugin: &Plugin, old: Option<&Plugin>, before: &Objects, after: &Objects) -> Kinds {
     let manifest = &plugin.manifest;
     let finalizer = format!("oarlock.dev/{}", manifest.name);
     let host = format!("oarlock.{}.host", manifest.name);
-    let primaries = manifest.primaries.iter().map(|primary| primary.gvk());
-    let primaries: Vec<_> = primaries.map(|kind| GroupVersionKind::new(kind.group, kind.version, kind.kind)).collect();
+    let (primaries, old) = (primaries(plugin), old.map(primaries).unwrap_or_default());
+    let is_same = |a: &GroupVersionKind, b: &GroupVersionKind| (&a.group, &a.kind) == (&b.group, &b.kind);
+    let mut dropped: Vec<_> = old;
+    dropped.retain(|kind| !primaries.iter().any(|primary| is_same(primary, kind)));
     let mut counts: BTreeMap<&GroupVersionKind, Count> =
-        primaries.iter().map(|kind| (kind, Count::default())).collect();
+        primaries.iter().chain(&dropped).map(|kind| (kind, Count::default())).collect();
     for (name, object) in before {
         let finalized = has_finalizer(object, &finalizer);
         let count = counts.entry(&name.kind).or_default();
@@ -87,7 +102,7 @@ fn kinds(plugin: &Plugin, before: &Objects, after: &Objects) -> Kinds {
     let listed = counts.into_iter().filter_map(|(kind, count)| {
         let primary = primaries.contains(kind);
         let state = match (primary, count.traces) {
-            (false, 0) => return None,
+            (false, 0) if !dropped.contains(kind) => return None,
             (false, _) => State::Dropped,
             (true, 0) if leaves_traces && count.objects > 0 => State::Added,
             (true, 0) => State::Unknown,
@@ -103,7 +118,8 @@ fn kinds(plugin: &Plugin, before: &Objects, after: &Objects) -> Kinds {
     };
     let (added, removed) = (with(after, before), with(before, after));
     let (name, version, digest) = (manifest.name.clone(), manifest.version.clone(), plugin.digest.clone());
-    Kinds { plugin: name, version, digest, primaries: primaries_listed, finalizer, added, removed }
+    let drops = !dropped.is_empty();
+    Kinds { plugin: name, version, digest, primaries: primaries_listed, finalizer, drops, added, removed }
 }
 
 fn has_finalizer(object: &Value, finalizer: &str) -> bool {
@@ -125,11 +141,13 @@ mod tests {
 
     #[test]
     fn a_kind_with_traces_that_is_no_primary_any_more_is_dropped() {
-        let manifest = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginManifest", "name": "p", "version": "2",
-            "cleanup": true, "primaries": [{"version": "v1", "kind": "ConfigMap"}]});
-        let manifest = serde_json::from_value(manifest).unwrap();
-        let grant = Grants::asked(&manifest, BTreeMap::new(), &|_| None);
-        let plugin = Plugin { digest: String::new(), manifest, grant, grants: Grants::none(), definitions: Vec::new() };
+        let plugin = |kind: &str| {
+            let manifest = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginManifest", "name": "p",
+                "version": "2", "cleanup": true, "primaries": [{"version": "v1", "kind": kind}]});
+            let manifest = serde_json::from_value(manifest).unwrap();
+            let grant = Grants::asked(&manifest, BTreeMap::new(), &|_| None);
+            Plugin { digest: String::new(), manifest, grant, grants: Grants::none(), definitions: Vec::new() }
+        };
         let name = |kind: &str| Name {
             kind: GroupVersionKind::new("", "v1", kind),
             namespace: "n".to_owned(),
@@ -140,9 +158,17 @@ mod tests {
             Objects::from([(name("ConfigMap"), json!({})), (name("Secret"), with.clone()), (name("Pod"), json!({}))]);
         let after =
             Objects::from([(name("ConfigMap"), with.clone()), (name("Secret"), with), (name("Pod"), json!({}))]);
-        let found = kinds(&plugin, &before, &after);
-        let states: Vec<_> = found.primaries.iter().map(|one| (&*one.kind.kind, one.state, one.left)).collect();
-        assert_eq!(states, [("ConfigMap", State::Added, 0), ("Secret", State::Dropped, 1)]);
-        assert_eq!((found.added, found.removed), (1, 0));
+        let now = plugin("ConfigMap");
+        let states = |found: &Kinds| -> Vec<_> {
+            found.primaries.iter().map(|one| (one.kind.kind.clone(), one.state, one.left)).collect()
+        };
+        let found = kinds(&now, None, &before, &after);
+        let expected = [("ConfigMap".to_owned(), State::Added, 0), ("Secret".to_owned(), State::Dropped, 1)];
+        assert_eq!(states(&found), expected);
+        assert_eq!((found.added, found.removed, found.drops), (1, 0, false));
+        // What the version that runs now reconciles is dropped, also without traces.
+        let found = kinds(&now, Some(&plugin("Pod")), &before, &after);
+        assert!(states(&found).contains(&("Pod".to_owned(), State::Dropped, 0)) && found.drops);
+        assert!(!kinds(&now, Some(&now), &before, &after).drops);
     }
 }

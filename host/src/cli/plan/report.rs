@@ -95,7 +95,10 @@ impl Report {
     pub(super) fn exit_code(&self) -> u8 {
         if !(self.found.problems.is_empty() && self.undecidable.is_empty() && self.rejected.is_empty()) {
             ERRORS
-        } else if self.found.changes.is_empty() && self.found.requests.is_empty() {
+        } else if self.found.changes.is_empty()
+            && self.found.requests.is_empty()
+            && !self.found.kinds.iter().any(|kinds| kinds.drops)
+        {
             0
         } else {
             CHANGES

@@ -52,10 +52,7 @@ impl Preview {
         let selected = |key: &ReconcileKey| rollout.version.cached(key).is_some_and(|object| selects(key, &object));
         let keys: BTreeSet<ReconcileKey> = rollout.version.keys().filter(selected).collect();
         let of = keys.len();
-        let left = controller.version.get().map_or(0, |current| {
-            let selected = |key: &ReconcileKey| current.cached(key).is_some_and(|object| selects(key, &object));
-            current.keys().filter(|key| rollout.version.cached(key).is_none() && selected(key)).count()
-        });
+        let left = controller.version.get().map_or(0, |current| rollout.left(&current, selects));
         let (mut paused, mut done) = (0, 0);
         for key in keys {
             tokio::select! {

@@ -2,7 +2,7 @@
 
 use super::{Rollout, hash, is_called};
 use crate::api::Selector;
-use crate::controller::ReconcileKey;
+use crate::controller::{ReconcileKey, Version};
 use crate::informer::Object;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -72,6 +72,14 @@ impl Rollout {
             ));
         }
         Ok(())
+    }
+
+    /// The number of objects that the version that runs reconciles, and the candidate does not. Its selector may be narrower.
+    ///
+    /// * `selects` - which objects count.
+    pub(super) fn left(&self, current: &Version, selects: impl Fn(&ReconcileKey, &Object) -> bool) -> usize {
+        let selected = |key: &ReconcileKey| current.cached(key).is_some_and(|object| selects(key, &object));
+        current.keys().filter(|key| self.version.cached(key).is_none() && selected(key)).count()
     }
 
     fn selector(&self) -> Option<&Selector> {

@@ -11,6 +11,7 @@ use crate::plugin::ReadObserver;
 use crate::workqueue::Trigger;
 use serde_json::json;
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -97,25 +98,31 @@ impl Controller {
         rollout.answer.send_replace(None);
         *rollout.tally() = super::Tally::default();
         let current = self.version.get().unwrap_or_else(|| Arc::clone(&rollout.version));
-        let basis = [current, Arc::clone(&rollout.version)].map(|version| Arc::new(Basis::new(version)));
+        let basis = [Arc::clone(&current), Arc::clone(&rollout.version)].map(|version| Arc::new(Basis::new(version)));
         rollout.set_basis(Some(basis.clone()));
         let stamp = self.compare_all(rollout, guard, None).await?;
         let (mut summary, changes, deletes, differences) = {
             let tally = rollout.tally();
             (tally.summary(), tally.writes(), tally.deletes(), tally.digest())
         };
+        let left = rollout.left(&current, |_, _| true);
         let [current, candidate] = basis.map(|basis| basis.stamp().to_string());
-        let id = [&rollout.version.identity, &stamp.to_string(), &current, &candidate, &differences.to_string()];
-        let plan = Plan { id: format!("{:016x}", hash(&id.map(String::as_str))), stamp };
+        let numbers = [stamp.to_string(), current, candidate, differences.to_string(), left.to_string()].join(" ");
+        let id = [&*rollout.version.identity, &numbers];
+        let plan = Plan { id: format!("{:016x}", hash(&id)), stamp };
         if let Some(fields) = summary.as_object_mut() {
             fields.insert("id".to_owned(), json!(plan.id));
         }
-        let why = format!(
+        let mut why = format!(
             "plan {}: it would make {changes} writes that the version that runs would not make, {deletes} of them deletions",
             plan.id
         );
+        if left > 0 {
+            let _ = write!(why, ", and not reconcile {left} objects any more");
+        }
         let over = |count: usize, most: Option<u32>| most.is_some_and(|most| count > most as usize);
-        let waits = limits.always_waits || over(changes, limits.max_changes) || over(deletes, limits.max_deletes);
+        let waits =
+            limits.always_waits || over(changes + left, limits.max_changes) || over(deletes, limits.max_deletes);
         {
             let mut progress = rollout.progress();
             (progress.plan, progress.approvable) = (Some(summary), Some(plan));
