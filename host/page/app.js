@@ -81,7 +81,7 @@ function drawAccess() {
   fill(access, text);
 }
 
-const WORDS = { live: 'live', connecting: 'connecting…', full: 'too many open pages', paused: 'paused' };
+const WORDS = { live: 'live', connecting: 'connecting…', refused: 'refused', paused: 'paused' };
 
 function drawLive() {
   const element = document.getElementById('live');

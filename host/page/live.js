@@ -17,7 +17,7 @@ export const all = () => plugins;
 /** Whether the first snapshot is here. */
 export const isLoaded = () => loaded;
 
-/** `connecting`, `live`, `full` or `paused`. */
+/** `connecting`, `live`, `refused` or `paused`. */
 export const status = () => state;
 
 /** Calls a function after each change; it gets the ids of the changed rows, or null for all. Returns a function that ends that. */
@@ -74,8 +74,9 @@ function connect() {
   source.addEventListener('plugins', (event) => take(event, true));
   source.addEventListener('changes', (event) => take(event, false));
   source.onerror = () => {
-    // The host refuses further pages, or is away: the browser gives up after the former only.
-    set(source.readyState === EventSource.CLOSED ? 'full' : 'connecting');
+    // Without a connection the browser tries again by itself. It gives up after an answer: the host has too many open pages, or a proxy in between
+    // does not reach it.
+    set(source.readyState === EventSource.CLOSED ? 'refused' : 'connecting');
     if (source.readyState === EventSource.CLOSED) retry = setTimeout(connect, 10_000);
   };
 }

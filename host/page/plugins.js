@@ -110,7 +110,7 @@ export function show(main, signal) {
 
   function draw(changed) {
     if (!live.isLoaded()) {
-      fill(summary, live.status() === 'full' ? 'Too many pages are open; this one tries again every ten seconds.' : 'Connecting to the host…');
+      fill(summary, live.status() === 'refused' ? 'The host has too many open pages, or a proxy does not reach it. This page tries again every ten seconds.' : 'Connecting to the host…');
       return;
     }
     const all = [...live.all().values()];
