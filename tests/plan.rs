@@ -13,8 +13,8 @@ use anyhow::{Context, Result, ensure};
 use http::Method;
 use oarlock::oci::Digest;
 use oarlock_tests::harness::{
-    Exchange, Grant, PluginDir, SOON, World, WorldOptions, eventually, misfit_version, oarlock, oarlock_binary, text,
-    with_world,
+    Exchange, Grant, PluginDir, SOON, World, WorldOptions, eventually, misfit_version, misfit_with, oarlock,
+    oarlock_binary, text, with_world,
 };
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

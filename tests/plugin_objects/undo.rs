@@ -254,7 +254,8 @@ async fn a_new_host_reconciles_nothing_with_the_version_that_was_undone() -> Res
         .await?;
         world.kill_host().await?;
         let object = world.cluster.get(&path(&world, "misfit")).await?.context("no Plugin object")?;
-        let (_, manifest) = text(&object, "/spec/undo/reference").split_once('@').context("no digest")?;
+        let undone_to = text(&object, "/spec/undo/reference");
+        let (_, manifest) = undone_to.split_once('@').context("no digest")?;
         let mark = world.kubernetes_gate.mark();
         // A fault that passes.
         let _fault = gate.rule(Rule::every(unavailable()).path(&format!("/manifests/{manifest}")).times(2));

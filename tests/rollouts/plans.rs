@@ -66,7 +66,7 @@ async fn objects_that_a_narrower_selector_leaves_count_for_the_plan() -> Result<
         world.plugins.file("misfit.wasm", &misfit_with("two", "", narrower)?)?;
         waits(&world, "0 of them deletions, and not reconcile 3 objects any more").await?;
         command(&world, "approve").await?;
-        runs(&world, "two").await
+        runs(&world, "two").await.map(drop)
     })
     .await
 }
