@@ -361,10 +361,11 @@ async fn a_grant_of_another_folder_counts_and_a_plugin_that_it_holds_back_is_tol
         // Nothing is written about a kind that is no primary any more.
         let another = |manifest: &mut Value| manifest["primaries"][0] = json!({"version": "v1", "kind": "Secret"});
         folder.file("another.wasm", &misfit_with("two", "", another)?)?;
-        let another = folder.path().join("another.wasm");
-        let args = ["--grant", &wide.display().to_string(), "--base", &base.display().to_string(), "-o", "summary"];
+        folder.grant("another", &config_maps(&world).rule("", &["secrets"], &["get", "list", "watch"]))?;
+        let (another, granted) = (folder.path().join("another.wasm"), folder.path().join("another.yaml"));
+        let args = ["--grant", &granted.display().to_string(), "--base", &base.display().to_string(), "-o", "summary"];
         let planned = plan(&world, &another, &args).await?;
-        let told = planned.stdout.contains("primary v1 ConfigMap dropped");
+        let told = planned.stdout.contains("primary v1, Kind=ConfigMap dropped");
         ensure!(planned.code == 1 && told, "{} {} {}", planned.code, planned.stdout, planned.stderr);
         let (program, wasm) =
             (oarlock_binary()?.display().to_string(), "new-version.wasm --grant wide.yaml -o summary");
