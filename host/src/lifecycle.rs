@@ -134,8 +134,8 @@ enum Message {
     Drained { plugin: String, held: Vec<(GroupVersionKind, usize)> },
     /// A check of the objects that no plugin cleans up ended.
     Leftovers { found: Vec<(leftovers::Leftover, HeldObjects)>, took: Duration },
-    /// The version to which a person goes back is ready to run.
-    GoBack { ready: Box<undo::Ready>, answer: oneshot::Sender<Result<String, String>> },
+    /// The version to which a person goes back was found.
+    GoBack { found: Box<undo::Found>, answer: oneshot::Sender<Result<String, String>> },
     /// A person requests an action.
     Action { action: Action, answer: oneshot::Sender<Result<String, String>> },
 }
@@ -359,7 +359,7 @@ impl Lifecycle {
                 }
             }
             Message::Leftovers { found, took } => self.leftovers.found(found, took),
-            Message::GoBack { ready, answer } => self.go_back(*ready, answer),
+            Message::GoBack { found, answer } => self.go_back(*found, answer),
             Message::Action { action, answer } => self.act(action, answer),
         }
     }

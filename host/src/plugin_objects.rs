@@ -205,7 +205,7 @@ impl PluginObjects {
             self.objects.retain(|name, _| entries.contains_key(name));
             self.leaders.retain(|name| entries.contains_key(name));
             self.gone.retain(|name, _| live.contains_key(name) && !entries.contains_key(name));
-            self.approve(&live, &entries).await;
+            self.approve(&live, &entries);
             self.follow_aborts(&live, &entries).await;
             for (name, entry) in &entries {
                 self.keep(name, entry, live.get(name), observed.contains(name)).await;

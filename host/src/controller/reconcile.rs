@@ -166,6 +166,9 @@ impl<'a> Reconcile<'a> {
             if last.uid() == object.uid() {
                 // The object was only missing from the watch.
                 self.controller.tombstones.remove(&self.item.key, &last);
+            } else if let Some(rollout) = self.rollout {
+                let why = "another object had this name before, and the version that runs cleans up after it";
+                return Err(rollout.give_back(&self.item.key, why));
             } else if let progressing @ End::Progressing { .. } = self.gone(progress).await? {
                 // Another object had this name before: its cleanup comes first.
                 let reason = "CleanupOfPredecessor".to_owned();

@@ -177,6 +177,12 @@ fn confirm(registry: &mut Registry, name: &str) -> Result<(String, String), Stri
         }
         _ => None,
     });
+    let confirmed = file.as_ref().and_then(|(file_name, _)| registry.files.get(file_name)?.confirmed.as_ref());
+    let digest = confirmed.map(|confirmed| confirmed.digest().to_owned());
+    if let Some(plugin) = registry.plugins.get_mut(name) {
+        // It may run, whatever its grant will be.
+        plugin.rejected.take_if(|(rejected, _)| Some(rejected.digest()) == digest.as_deref());
+    }
     file.ok_or_else(|| {
         format!("no version of plugin {name} waits for a confirmation or an approval, or was rolled back")
     })

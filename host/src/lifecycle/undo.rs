@@ -56,6 +56,17 @@ pub(super) struct Ready {
     why: String,
 }
 
+/// What was found of a version to go back to.
+#[derive(Debug)]
+pub(super) struct Found {
+    plugin: String,
+    to: GoBack,
+    /// The rollout that was aborted for it, in words.
+    aborted: Option<String>,
+    /// None: it runs already.
+    ready: Option<Ready>,
+}
+
 type Answer = oneshot::Sender<Result<String, String>>;
 
 impl Loader {
@@ -66,19 +77,20 @@ impl Loader {
         let loader = self.clone();
         tokio::spawn(async move {
             let loaded = tokio::select! {
-                loaded = loader.load_earlier(plugin.clone(), to) => loaded,
+                loaded = loader.load_earlier(plugin.clone(), to.clone()) => loaded,
                 () = answer.closed() => return,
             };
-            let done = match loaded {
-                // The send fails while the host stops.
-                Ok(Some(ready)) => {
-                    return drop(loader.messages.send(Message::GoBack { ready: Box::new(ready), answer }));
+            match loaded {
+                Ok(ready) => {
+                    let found = Box::new(Found { plugin, to, aborted, ready });
+                    // The send fails while the host stops.
+                    drop(loader.messages.send(Message::GoBack { found, answer }));
                 }
-                Ok(None) => aborted.ok_or_else(|| format!("plugin {plugin} runs this version already")),
-                Err(why) => Err(aborted.map(|aborted| format!("{aborted}, but {why}")).unwrap_or(why)),
-            };
-            // The requesting client may have closed its connection.
-            let _ = answer.send(done);
+                Err(why) => {
+                    // The requesting client may have closed its connection.
+                    let _ = answer.send(Err(but(aborted, why)));
+                }
+            }
         });
     }
 
@@ -182,6 +194,11 @@ impl Loader {
     }
 }
 
+/// Why there is no way back, after what was done for it.
+fn but(aborted: Option<String>, why: String) -> String {
+    aborted.map(|aborted| format!("{aborted}, but {why}")).unwrap_or(why)
+}
+
 fn chosen(saved: &SavedVersions, plugin: &str, to: &GoBack, running: &str) -> Result<Revision, String> {
     let mut all = saved.revisions(plugin).into_iter();
     let (found, what) = match to {
@@ -207,7 +224,9 @@ pub(super) fn history(saved: Option<SavedVersions>, plugin: String, answer: Answ
 impl Lifecycle {
     /// Goes back. If the newest version is rolled out, that ends first.
     pub(super) fn begin_to_go_back(&self, name: String, to: GoBack, answer: Answer) {
-        match self.abort_rollout(&name, &to) {
+        // There may be no such revision, or the grant does not suffice for it: then the rollout goes on.
+        let aborted = if matches!(to, GoBack::Revision(_)) { Ok(None) } else { self.abort_rollout(&name, &to) };
+        match aborted {
             // The version that runs is the one before the candidate.
             Ok(Some(aborted)) if to == GoBack::Last => drop(answer.send(Ok(aborted))),
             Ok(aborted) => self.loader.go_back(name, to, aborted, answer),
@@ -238,7 +257,18 @@ impl Lifecycle {
     }
 
     /// Opens the watches of the version to go back to, which becomes current when they are in sync.
-    pub(super) fn go_back(&mut self, ready: Ready, answer: Answer) {
+    pub(super) fn go_back(&mut self, found: Found, answer: Answer) {
+        let Found { plugin, to, mut aborted, ready } = found;
+        if matches!(to, GoBack::Revision(_)) {
+            match self.abort_rollout(&plugin, &to) {
+                Ok(now) => aborted = now,
+                Err(why) => return drop(answer.send(Err(why))),
+            }
+        }
+        let Some(ready) = ready else {
+            let done = aborted.ok_or_else(|| format!("plugin {plugin} runs this version already"));
+            return drop(answer.send(done));
+        };
         match self.try_to_go_back(ready) {
             // The answer comes after the record, so that a restart of the host keeps an answered undo.
             Ok((done, record)) => drop(tokio::task::spawn_blocking(move || {
@@ -246,7 +276,7 @@ impl Lifecycle {
                 // The requesting client may have closed its connection.
                 let _ = answer.send(Ok(done));
             })),
-            Err(why) => drop(answer.send(Err(why))),
+            Err(why) => drop(answer.send(Err(but(aborted, why)))),
         }
     }
 

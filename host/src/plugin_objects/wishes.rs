@@ -5,7 +5,7 @@ use super::{Live, PluginObjects, kind, status, undo};
 use crate::apply::WriteIdentity;
 use crate::apply::events::{Event, Regarding};
 use crate::controller::RECONCILE_AT;
-use crate::lifecycle::{Action, WaitingVersion};
+use crate::lifecycle::{Action, UNDONE, WaitingVersion};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -95,6 +95,8 @@ impl PluginObjects {
             let text = |field: &str| candidate.get(field).and_then(Value::as_str).map(str::to_owned);
             let (digest, config) = (text("digest").unwrap_or_default(), text("config"));
             let version = WaitingVersion { plugin: name.clone(), digest, config };
+            // Of an undo on one host the others know nothing: this one follows when the version runs after all.
+            let why = if why == UNDONE { "undone on the host that leads" } else { why };
             let abort = Action::FollowAbort(name.clone(), why.to_owned());
             if let Err(error) = self.lifecycle.act(Action::About(version, Box::new(abort))).await {
                 tracing::warn!(plugin = name, error, "the rollout that the leader aborted goes on here");
@@ -103,7 +105,7 @@ impl PluginObjects {
     }
 
     /// Confirms versions that wait for a confirmation and whose digest is approved. The configuration of the code that runs needs its plan, too.
-    pub(super) async fn approve(&mut self, live: &BTreeMap<String, Live>, entries: &BTreeMap<String, Value>) {
+    pub(super) fn approve(&mut self, live: &BTreeMap<String, Live>, entries: &BTreeMap<String, Value>) {
         let spec =
             |name: &str, field: &str| live.get(name)?.json.pointer("/spec")?.get(field)?.as_str().map(str::to_owned);
         self.approved.retain(|name, answered| {
@@ -132,21 +134,35 @@ impl PluginObjects {
                 None => Ok(Action::Confirm(name.clone())),
             };
             let version = WaitingVersion { plugin: name.clone(), digest: digest.to_owned(), config: None };
-            let done = match action {
-                Ok(action) => self.lifecycle.act(Action::About(version, Box::new(action))).await,
-                Err(why) => Err(why),
-            };
-            match done {
-                Ok(said) => tracing::info!(plugin = name, digest, "approved: {said}"),
-                Err(error) => {
-                    tracing::warn!(plugin = name, digest, error, "the approved version cannot be confirmed");
-                    if let Some(live) = live.get(name) {
-                        let message = format!("spec.approve does not count: {error}");
-                        let event = Event { warning: true, reason: "ApprovalRejected".to_owned(), message };
-                        let regarding = Regarding::new(&kind(), &live.object);
-                        self.shared.recorder.record(&WriteIdentity::host(), &regarding, event);
-                    }
-                }
+            let action = action.map(|action| Action::About(version, Box::new(action)));
+            let (lifecycle, shared) = (self.lifecycle.clone(), self.shared.clone());
+            let regarding = live.get(name).map(|live| Regarding::new(&kind(), &live.object));
+            // The host may read many objects again before it answers.
+            tokio::spawn(approve(lifecycle, shared, action, (name.clone(), digest.to_owned()), regarding));
+        }
+    }
+}
+
+/// Asks for an approval, and tells in the log, and in an event of the Plugin object, when it does not count.
+async fn approve(
+    lifecycle: Handle,
+    shared: Shared,
+    action: Result<Action, String>,
+    (plugin, digest): (String, String),
+    regarding: Option<Regarding>,
+) {
+    let done = match action {
+        Ok(action) => lifecycle.act(action).await,
+        Err(why) => Err(why),
+    };
+    match done {
+        Ok(said) => tracing::info!(plugin, digest, "approved: {said}"),
+        Err(error) => {
+            tracing::warn!(plugin, digest, error, "the approved version cannot be confirmed");
+            if let Some(regarding) = regarding {
+                let message = format!("spec.approve does not count: {error}");
+                let event = Event { warning: true, reason: "ApprovalRejected".to_owned(), message };
+                shared.recorder.record(&WriteIdentity::host(), &regarding, event);
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::basis::{CHANGED, LIVE_READS};
 use super::{Answer, Phase, Plan, Rollout};
 use crate::controller::Controller;
+use std::sync::Arc;
 
 impl Rollout {
     /// The plan that waits for an approval.
@@ -40,8 +41,9 @@ impl Controller {
                 outdated = basis.why_outdated().await;
             }
         }
-        // The host may have planned again meanwhile.
-        match rollout.waiting() {
+        // Meanwhile another rollout may have begun, or the host may have planned again.
+        let present_one = self.version.rollout().filter(|now| Arc::ptr_eq(now, &rollout));
+        match present_one.and_then(|rollout| rollout.waiting()) {
             Some(now) if now == present => {}
             Some(now) => return Err(other(&now.id)),
             None => return Ok(None),

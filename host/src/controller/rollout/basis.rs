@@ -72,7 +72,11 @@ impl Basis {
             match self.version.reads.get_live(&kind, &key).await {
                 Ok(found) if live_state(found.as_deref()) == state => None,
                 Ok(_) => Some(CHANGED.to_owned()),
-                Err(error) => Some(format!("{kind} {key} cannot be read again: {error}")),
+                // The plugin chose the name.
+                Err(error) => {
+                    let why = format!("{kind} {key} cannot be read again: {error}");
+                    Some(self.version.write_identity.secrets.hidden(why))
+                }
             }
         });
         let mut changes = std::pin::pin!(reads.buffer_unordered(AT_ONCE).filter_map(std::future::ready));

@@ -28,6 +28,12 @@ fn back(why: &str) -> Failure {
 }
 
 impl Rollout {
+    /// From now on the object stays with the version that runs, which reconciles it next.
+    pub(in crate::controller) fn give_back(&self, key: &ReconcileKey, why: &str) -> Failure {
+        self.hold(key, why);
+        back(why)
+    }
+
     /// Counts the end of a candidate's reconcile.
     pub(in crate::controller) fn ended(&self, key: &ReconcileKey, error: Option<&str>, strike: bool) {
         let fault = {
@@ -137,9 +143,7 @@ impl Controller {
         if self.version.get().is_some_and(|current| current.sees(&key.kind, &key.key)) {
             return Ok(());
         }
-        let why = "the version that runs does not reconcile it, and would not undo the writes";
-        rollout.hold(key, why);
-        Err(back(why))
+        Err(rollout.give_back(key, "the version that runs does not reconcile it, and would not undo the writes"))
     }
 
     /// Enters how to undo the candidate's changes, before they are made.

@@ -4,6 +4,7 @@ use super::{Rollout, hash, is_called};
 use crate::api::Selector;
 use crate::controller::{ReconcileKey, Version};
 use crate::informer::Object;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Rollout {
@@ -50,36 +51,56 @@ impl Rollout {
         hash(&[&*self.version.identity, &kind.group, &kind.kind, &key.key.namespace, &key.key.name])
     }
 
-    /// Adds an object to a share that has none. Without objects there is nothing to add.
+    /// Whether the candidate would be called for an object.
+    ///
+    /// * `current` - the version that runs.
+    pub(super) fn may_run(&self, key: &ReconcileKey, current: &Version) -> bool {
+        let cached = self.version.cached(key);
+        cached.is_some_and(|object| is_called(&object, &self.plugin) && self.may_have(key, Some(&object)))
+            && current.sees(&key.kind, &key.key)
+    }
+
+    /// Adds an object, for which the candidate would be called, to its share. None: there is no object.
+    ///
+    /// * `current` - the version that runs.
     ///
     /// # Errors
     ///
-    /// The selector leaves no object: the canary would prove nothing.
-    pub(super) fn choose(&self) -> Result<(), String> {
-        let may_run = |key: &ReconcileKey| {
-            self.version
-                .cached(key)
-                .is_some_and(|object| is_called(&object, &self.plugin) && self.may_have(key, Some(&object)))
-        };
-        let first = self.version.keys().filter(may_run).min_by_key(|key| self.hash_of(key) % 100);
+    /// There are objects, and the candidate would be called for none of them: the canary would prove nothing.
+    pub(super) fn choose(&self, current: &Version) -> Result<Option<ReconcileKey>, String> {
+        let may_run = self.version.keys().filter(|key| self.may_run(key, current));
+        let first = may_run.min_by_key(|key| self.hash_of(key) % 100);
         if let Some(key) = &first {
             self.chosen.store(self.hash_of(key), Relaxed);
         }
-        let all = self.version.keys().count();
-        if first.is_none() && all > 0 && self.selector().is_some() {
-            return Err(format!(
-                "canary.selector leaves none of the {all} objects: none has the labels, or they are paused or being deleted"
-            ));
+        let stays = |key: &ReconcileKey| current.cached(key).is_some_and(|object| !object.deleting());
+        match current.keys().filter(stays).count() {
+            all if first.is_none() && all > 0 => {
+                let (who, labels) = match self.selector() {
+                    Some(_) => ("canary.selector leaves", "none has the labels, or "),
+                    None => ("the canary has", ""),
+                };
+                Err(format!("{who} none of the {all} objects: {labels}they are paused, or not for the candidate"))
+            }
+            _ => Ok(first),
         }
-        Ok(())
     }
 
     /// The number of objects that the version that runs reconciles, and the candidate does not. Its selector may be narrower.
     ///
     /// * `selects` - which objects count.
     pub(super) fn left(&self, current: &Version, selects: impl Fn(&ReconcileKey, &Object) -> bool) -> usize {
+        let kinds: Vec<_> = self.version.kinds().into_iter().map(Arc::new).collect();
+        // The candidate may reconcile them in another version of their kind.
+        let stays = |key: &ReconcileKey| {
+            let mut of = kinds.iter().filter(|kind| (&kind.group, &kind.kind) == (&key.kind.group, &key.kind.kind));
+            of.any(|kind| {
+                let key = ReconcileKey { kind: Arc::clone(kind), key: key.key.clone() };
+                self.version.cached(&key).is_some()
+            })
+        };
         let selected = |key: &ReconcileKey| current.cached(key).is_some_and(|object| selects(key, &object));
-        current.keys().filter(|key| self.version.cached(key).is_none() && selected(key)).count()
+        current.keys().filter(|key| !stays(key) && selected(key)).count()
     }
 
     fn selector(&self) -> Option<&Selector> {

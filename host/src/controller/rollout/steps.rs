@@ -132,6 +132,9 @@ impl Controller {
             }
         }
         if !waits {
+            if left > 0 {
+                rollout.tell(RolloutEvent::Step(why));
+            }
             return Ok(true);
         }
         rollout.tell(RolloutEvent::AwaitingApproval(why));
@@ -237,13 +240,18 @@ impl Controller {
         Some(Comparison { current, candidate, differences, resource_version })
     }
 
+    fn choose(&self, rollout: &Rollout) -> Result<Option<ReconcileKey>, String> {
+        self.version.get().map_or(Ok(None), |current| rollout.choose(&current))
+    }
+
     /// Gives the candidate a share of the objects for some time, and at least until each of them was reconciled.
     async fn canary(&self, rollout: &Rollout, share: u32, each: Duration) -> Result<(), String> {
         // Before the share, so that no event of its objects is lost.
         rollout.version.set_event_mode(EventMode::Enqueue);
         rollout.share.store(share, Relaxed);
-        if rollout.keys().is_empty() {
-            rollout.choose()?;
+        let proves = |key: &ReconcileKey| self.version.get().is_some_and(|current| rollout.may_run(key, &current));
+        if rollout.tally().is_empty() && !rollout.keys().iter().any(proves) {
+            self.choose(rollout)?;
         }
         let keys = rollout.keys();
         let count = keys.len();
@@ -259,7 +267,12 @@ impl Controller {
             }
             let began = Instant::now();
             if began >= until && all_ran(rollout, &self.name) {
-                return Ok(());
+                if !rollout.tally().is_empty() {
+                    return Ok(());
+                }
+                // Its objects were paused, for instance.
+                let Some(key) = self.choose(rollout)? else { return Ok(()) };
+                self.queue.add(key, Trigger::Swap);
             }
             // Of many objects a look takes long.
             tokio::time::sleep(LOOK.max(began.elapsed() * PAUSE)).await;

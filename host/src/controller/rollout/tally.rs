@@ -164,6 +164,11 @@ impl Tally {
         self.objects.contains(key)
     }
 
+    /// Whether no object was compared.
+    pub(super) fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
     /// The number of differing writes.
     pub(super) fn writes(&self) -> usize {
         self.writes.len()
