@@ -77,7 +77,7 @@ pub(crate) async fn object(world: &World, name: &str) -> Result<()> {
     create(world, name, &json!({"misfit": "true"})).await
 }
 
-async fn create(world: &World, name: &str, labels: &Value) -> Result<()> {
+pub(crate) async fn create(world: &World, name: &str, labels: &Value) -> Result<()> {
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": labels},
         "data": {"value": "first"}});
     world.cluster.create(&config_maps(world), &object).await.map(drop)

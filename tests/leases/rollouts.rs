@@ -206,15 +206,27 @@ async fn a_standby_does_not_try_again_what_the_leader_aborted() -> Result<()> {
 /// `oarlock confirm` overrules an abort, and the leader's word counts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_standby_follows_the_promotion_of_a_version_whose_rollout_was_aborted_before() -> Result<()> {
-    with_world(options(), async |world: Arc<World>| {
+    follows_the_promotion_after("abort").await
+}
+
+/// Nobody tells the standby that the undo of one host does not count any more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_standby_follows_the_promotion_of_a_version_that_was_undone_before() -> Result<()> {
+    follows_the_promotion_after("undo").await
+}
+
+async fn follows_the_promotion_after(verb: &'static str) -> Result<()> {
+    with_world(options(), async move |world: Arc<World>| {
         let (leader, heir) = two_hosts(&world, &json!({"canary": {"percent": 50, "for": "1h"}})).await?;
         for replica in [&leader, &heir] {
             replica.plugins.place("misfit.wasm", &misfit_version("2", "marked")?)?;
         }
         let (mut leader, heir) = by_role(leader, heir, &phase("canary")).await?;
-        command(&leader, &["rollout", "abort"]).await?;
-        shows(&leader, "the abort", &aborted_by_hand).await?;
-        shows(&heir, "the abort on the standby", &aborted_by_hand).await?;
+        command(&leader, &["rollout", verb]).await?;
+        let ended =
+            |entry: &Value| entry["rollout"].is_null() && text(entry, "/next/reason").starts_with("rolled back: ");
+        shows(&leader, "the end of the rollout", &ended).await?;
+        shows(&heir, "its end on the standby", &ended).await?;
         command(&leader, &["confirm"]).await?;
         shows(&leader, "the canary again", &phase("canary")).await?;
         command(&leader, &["rollout", "promote"]).await?;

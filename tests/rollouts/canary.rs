@@ -127,6 +127,12 @@ async fn an_aborted_canary_leaves_nothing_behind_also_not_what_the_running_versi
             Ok(())
         })
         .await?;
+        // An undo that cannot be obeyed ends nothing.
+        let address = world.host(async |host| Ok(host.admin().base().trim_start_matches("http://").to_owned())).await?;
+        let undo = ["rollout", "undo", "misfit", "--to-revision", "99", "--admin-addr", &address];
+        let said = String::from_utf8_lossy(&oarlock(&undo).await?.stderr).into_owned();
+        ensure!(said.contains("no revision 99") && !said.contains("aborted"), "{said}");
+        ensure!(!plugin(&world).await?["rollout"].is_null());
         let said = command(&world, "abort").await?;
         ensure!(said.contains("rollout of version two of plugin misfit aborted"), "{said}");
         let mut expected = before.clone();

@@ -127,3 +127,28 @@ async fn undo_goes_back_to_the_version_that_was_promoted_before() -> Result<()> 
     })
     .await
 }
+
+/// Who confirms a version does not go back from it any more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_version_that_was_undone_and_confirmed_is_rolled_out_with_another_grant_too() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, 4, 0).await?;
+        let steps = json!({"canary": {"percent": 100, "for": "1h"}});
+        started(&world, "", 4, &steps).await?;
+        world.plugins.file("misfit.wasm", &misfit_version("two", "")?)?;
+        let of_all = |shown: &serde_json::Value| shown["compared"]["objects"] == 4;
+        super::rollout(&world, "a canary", of_all).await?;
+        command(&world, "undo").await?;
+        super::aborted(&world, "two", "a person went back").await?;
+        let address = world.host(async |host| Ok(host.admin().base().trim_start_matches("http://").to_owned())).await?;
+        let ran = oarlock(&["confirm", "misfit", "--admin-addr", &address]).await?;
+        ensure!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        super::rollout(&world, "the canary again", of_all).await?;
+        let other = json!({"canary": {"percent": 100, "for": "2h"}});
+        world.plugins.grant("misfit", &super::grant(&world, &other)?)?;
+        world.logged("the change of the grant", |line| line.text.contains("grant changed")).await?;
+        let again = |shown: &serde_json::Value| of_all(shown) && shown["seconds"].as_u64() < Some(3600);
+        super::rollout(&world, "the canary with another grant", again).await.map(drop)
+    })
+    .await
+}

@@ -1,13 +1,13 @@
 //! Objects of a canary return to the version that runs, whatever fails meanwhile.
 
 use super::{
-    children, command, config_maps, extras, journals, marked, objects, plugin, restored, rollout, runs, settled, start,
-    started,
+    children, command, config_maps, create, extras, journals, marked, objects, plugin, restored, rollout, runs,
+    settled, start, started,
 };
 use crate::plan::ALONE;
 use anyhow::{Context, Result, ensure};
 use http::{Method, StatusCode};
-use oarlock_tests::harness::{Action, Rule, SOON, World, eventually, misfit_version, text, with_world};
+use oarlock_tests::harness::{Action, Rule, SOON, World, eventually, misfit_version, oarlock, text, with_world};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -113,6 +113,31 @@ async fn an_object_of_the_share_that_is_deleted_leaves_nothing_of_the_candidate(
         .await?;
         command(&world, "abort").await?;
         settled(&world).await
+    })
+    .await
+}
+
+/// The cleanup of the deleted object would be the candidate's, without a comparison.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_that_is_made_again_in_a_canary_stays_with_the_version_that_runs() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        let before = written(&world, "blind").await?;
+        let address = world.host(async |host| Ok(host.admin().base().trim_start_matches("http://").to_owned())).await?;
+        let plugin = async |verb: &str| {
+            let ran = oarlock(&[verb, "misfit", "--admin-addr", &address]).await?;
+            ensure!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+            Ok(())
+        };
+        // Both events arrive before the next reconcile.
+        plugin("pause").await?;
+        world.cluster.delete(&format!("{}/o3", config_maps(&world))).await?;
+        create(&world, "o3", &json!({"misfit": "true", "tier": "live"})).await?;
+        plugin("resume").await?;
+        let held = |shown: &Value| shown["heldObjects"].to_string().contains("another object had this name before");
+        rollout(&world, "the object to stay", held).await?;
+        by(&world, "o3", "one").await?;
+        command(&world, "abort").await?;
+        restored(&world, &before).await
     })
     .await
 }

@@ -1,6 +1,6 @@
 //! Shares of few objects, and of none.
 
-use super::{aborted, children, command, marked, objects, restored, rollout, started};
+use super::{aborted, children, command, config_maps, marked, objects, restored, rollout, share, started};
 use crate::plan::ALONE;
 use anyhow::{Result, ensure};
 use oarlock_tests::harness::{SOON, World, eventually, misfit_version, steady, with_world};
@@ -39,6 +39,43 @@ async fn a_selector_that_leaves_no_object_ends_the_rollout() -> Result<()> {
         world.plugins.file("misfit.wasm", &misfit_version("two", "marked")?)?;
         aborted(&world, "two", "canary.selector leaves none of the 3 objects").await?;
         restored(&world, &before).await
+    })
+    .await
+}
+
+/// A share may consist of objects for which the candidate is not called.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_share_of_paused_objects_gets_another_one_and_without_any_the_rollout_ends() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, 8, 0).await?;
+        started(&world, "blind", 8, &json!({"canary": {"percent": 80, "for": "1h"}})).await?;
+        let before = children(&world).await?;
+        let pause = async |name: String| {
+            let paused = json!({"metadata": {"annotations": {"oarlock.dev/paused": "true"}}});
+            world.cluster.merge_patch(&format!("{}/{name}", config_maps(&world)), &paused).await
+        };
+        let candidate = misfit_version("two", "marked")?;
+        let shared = share(&world, &candidate, 80, 8);
+        // One stays, also if all belong to the share.
+        let mut paused: Vec<String> = shared.iter().take(7).cloned().collect();
+        for name in paused.clone() {
+            pause(name).await?;
+        }
+        world.plugins.file("misfit.wasm", &candidate)?;
+        rollout(&world, "an object of the candidate", |shown| shown["compared"]["objects"] == 1).await?;
+        eventually(SOON, "its writes", || async {
+            ensure!(marked(&world).await? == 1);
+            Ok(())
+        })
+        .await?;
+        command(&world, "abort").await?;
+        restored(&world, &before).await?;
+        paused.extend((0..8).map(|number| format!("o{number}")));
+        for name in paused {
+            pause(name).await?;
+        }
+        world.plugins.file("misfit.wasm", &misfit_version("three", "marked")?)?;
+        aborted(&world, "three", "the canary has none of the 8 objects").await
     })
     .await
 }
