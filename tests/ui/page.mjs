@@ -365,18 +365,22 @@ const scenes = {
   /** Another version is rolled out than the one that the question was about: it is not promoted. */
   async replaced(browser) {
     const page = await opened(browser, '/plugins/misfit');
-    await page.getByRole('button', { name: 'Promote', exact: true }).click();
-    await page.getByRole('dialog').getByText('Version two').waitFor();
-    // As if the question had been about the version before.
-    await page.route(/\/promote/, async (route) => {
-      const url = new URL(route.request().url());
-      assert.equal(url.searchParams.get('digest'), input.candidate);
-      url.searchParams.set('digest', 'sha256:of-a-version-before');
-      await route.continue({ url: url.href });
-    });
-    await page.getByRole('dialog').getByRole('button', { name: 'Promote' }).click();
-    await shows(page, 'not done: version two', 'p.answer');
-    await shows(page, 'is rolled out now, not sha256:of-a-version-before', 'p.answer');
+    const promote = /\/promote/;
+    for (const [field, before, digest] of [['digest', 'sha256:of-a-version-before', 'sha256:of-a-version-before'], ['config', 'of-a-configuration-before', input.candidate]]) {
+      await page.getByRole('button', { name: 'Promote', exact: true }).click();
+      await page.getByRole('dialog').getByText('Version two').waitFor();
+      // As if the question had been about the version before.
+      await page.route(promote, async (route) => {
+        const url = new URL(route.request().url());
+        assert.equal(url.searchParams.get('digest'), input.candidate);
+        assert.match(url.searchParams.get('config'), /^[0-9a-f]{64}$/);
+        url.searchParams.set(field, before);
+        await route.continue({ url: url.href });
+      });
+      await page.getByRole('dialog').getByRole('button', { name: 'Promote' }).click();
+      await shows(page, `not done: version ${digest} of plugin misfit with this configuration is not the one that waits or is rolled out now`, 'p.answer');
+      await page.unroute(promote);
+    }
     await close(page);
     return {};
   },
