@@ -9,7 +9,7 @@ function tone(state) {
   if (state.startsWith('failed') || state.includes('differ')) return 'bad';
   if (state === 'settled') return 'good';
   if (state.startsWith('paused')) return 'held';
-  return state.startsWith('unknown') || state.startsWith('left') ? 'quiet' : 'busy';
+  return ['unknown', 'left', 'removed'].some((word) => state.startsWith(word)) ? 'quiet' : 'busy';
 }
 
 function queued(one) {
