@@ -349,8 +349,27 @@ const scenes = {
     await shows(page, 'Reads', 'dl.facts');
     await page.route(object, (route) => route.fulfill({ status: 404, body: 'gone' }));
     await shows(page, 'No plugin of this host reconciles');
+    assert.ok(!(await text(page, 'h1')).includes('settled'), 'the state of an object that no plugin has');
+    assert.equal(await page.locator('[aria-label=Reconciles]').count(), 0, 'the reconciles of an object that no plugin has');
     await page.unroute(object);
     await shows(page, 'Reads', 'dl.facts');
+    await shows(page, 'settled', 'h1');
+    // What is open and focused is found again by its text, whatever comes, goes or is counted.
+    const kept = await page.evaluate(async () => {
+      const { h, redraw } = await import('/page/dom.js');
+      const place = h('div', null);
+      document.body.append(place);
+      const part = (summary) => h('details', null, h('summary', null, summary));
+      redraw(place, part('3 changes'), part('12 writes'));
+      place.querySelector('details').open = true;
+      place.querySelector('summary').focus();
+      redraw(place, part('After the patch'), part('1 change'), part('13 writes'));
+      const open = [...place.querySelectorAll('details')].filter((one) => one.open).map((one) => one.textContent);
+      const focused = document.activeElement.textContent;
+      place.remove();
+      return { open, focused };
+    });
+    assert.deepEqual(kept, { open: ['1 change'], focused: '1 change' });
     await page.goto(at(`/plugins/${input.plugin}`));
     await shows(page, input.object, 'table.objects');
     const objects = /\/objects\?/;
