@@ -358,15 +358,32 @@ async fn a_grant_of_another_folder_counts_and_a_plugin_that_it_holds_back_is_tol
         let args = ["--grant", &wide.display().to_string(), "--base", &base.display().to_string(), "-o", "summary"];
         let shown = plan(&world, &file, &args).await?.stdout;
         ensure!(shown.contains(&format!("  {added}\n")), "{shown}");
-        // Nothing is written about a kind that is no primary any more.
-        let another = |manifest: &mut Value| manifest["primaries"][0] = json!({"version": "v1", "kind": "Secret"});
+        // Nothing is written about a kind that is no primary any more, and the new grant does not name it: the old one does.
+        let another = |manifest: &mut Value| {
+            manifest["primaries"][0] = json!({"version": "v1", "kind": "Secret"});
+            manifest["watches"] = json!([]);
+            manifest["permissions"][0]["resources"] = json!(["secrets"]);
+            manifest["permissions"][0]["verbs"] = json!(["get", "list", "watch"]);
+        };
         folder.file("another.wasm", &misfit_with("two", "", another)?)?;
-        folder.grant("another", &config_maps(&world).rule("", &["secrets"], &["get", "list", "watch"]))?;
+        folder.grant("another", &Grant::nothing().rule("", &["secrets"], &["get", "list", "watch"]))?;
+        running.grant("misfit", &config_maps(&world))?;
+        let path = format!("/api/v1/namespaces/{}/configmaps", world.namespace);
+        let finalized = json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "finalized", "finalizers": ["oarlock.dev/misfit"]}});
+        world.cluster.create(&path, &finalized).await?;
         let (another, granted) = (folder.path().join("another.wasm"), folder.path().join("another.yaml"));
         let args = ["--grant", &granted.display().to_string(), "--base", &base.display().to_string(), "-o", "summary"];
         let planned = plan(&world, &another, &args).await?;
-        let told = planned.stdout.contains("primary v1, Kind=ConfigMap dropped");
-        ensure!(planned.code == 1 && told, "{} {} {}", planned.code, planned.stdout, planned.stderr);
+        let without = json!({"metadata": {"finalizers": null}});
+        world.cluster.merge_patch(&format!("{path}/finalized"), &without).await?;
+        ensure!(planned.code == 1, "{} {} {}", planned.code, planned.stdout, planned.stderr);
+        for line in [
+            "  primary v1, Kind=ConfigMap dropped: ",
+            "  finalizer oarlock.dev/misfit left on 1 object of v1, Kind=ConfigMap: this version does not remove it\n",
+        ] {
+            ensure!(planned.stdout.contains(line), "no {line:?} in\n{}", planned.stdout);
+        }
         let (program, wasm) =
             (oarlock_binary()?.display().to_string(), "new-version.wasm --grant wide.yaml -o summary");
         let command = format!(

@@ -34,17 +34,21 @@ async function send(path, options = {}) {
   return response;
 }
 
+/** The query of an address. Empty pairs are left out. */
+function query(pairs) {
+  const some = Object.entries(pairs ?? {}).filter(([, value]) => value !== undefined && value !== null && value !== '');
+  return some.length ? `?${new URLSearchParams(some)}` : '';
+}
+
 /**
  * Reads JSON. Null: the host has no such thing.
  *
  * @param {string} path
- * @param {object} query pairs; empty ones are left out
+ * @param {object} pairs of the query
  * @param {AbortSignal} signal
  */
-export async function read(path, query, signal) {
-  const pairs = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null && value !== '');
-  const suffix = pairs.length ? `?${new URLSearchParams(pairs)}` : '';
-  const response = await send(path + suffix, { signal });
+export async function read(path, pairs, signal) {
+  const response = await send(path + query(pairs), { signal });
   if (response.status === 404) return null;
   if (!response.ok) throw new Error((await response.text()).trim() || `the host answers ${response.status}`);
   return response.json();
@@ -53,11 +57,10 @@ export async function read(path, query, signal) {
 /**
  * Takes an action on a plugin. Resolves to what the host says about it.
  *
- * @param {string|undefined} digest of the candidate that the person saw: the host refuses to act on another one
+ * @param {object|undefined} candidate digest and config of the one that the person saw: the host refuses to act on another one
  */
-export async function act(plugin, action, digest) {
-  const meant = digest ? `?digest=${encodeURIComponent(digest)}` : '';
-  const response = await send(`/plugins/${encodeURIComponent(plugin)}/${action}${meant}`, { method: 'POST' });
+export async function act(plugin, action, candidate) {
+  const response = await send(`/plugins/${encodeURIComponent(plugin)}/${action}${query({ digest: candidate?.digest, config: candidate?.config })}`, { method: 'POST' });
   const text = (await response.text()).trim();
   if (!response.ok) throw new Error(text);
   return text;

@@ -33,16 +33,34 @@ export function fill(element, ...children) {
   add(element, children);
 }
 
+const label = (one) => one.getAttribute('aria-label') ?? one.textContent;
+
+/** Elements by what names them after a change, too: their label without its number, and which of several with that label they are. */
+function named(elements) {
+  const found = new Map();
+  for (const one of elements) {
+    const name = label(one).replace(/[\d\u202f]+/g, '').replace(/s$/, '');
+    let at = 0;
+    while (found.has(`${at} ${name}`)) at += 1;
+    found.set(`${at} ${name}`, one);
+  }
+  return found;
+}
+
 /** Replaces the content of an element. What is open stays open, what is scrolled stays there, and so does the focus. */
 export function redraw(element, ...children) {
-  const open = [...element.querySelectorAll('details')].map((one) => one.open);
-  const scrolled = [...element.querySelectorAll('[tabindex]')].map((one) => [one.scrollLeft, one.scrollTop]);
-  const label = (one) => one.getAttribute('aria-label') ?? one.textContent;
+  const parts = () => ({ summaries: named(element.querySelectorAll('summary')), regions: named(element.querySelectorAll('[tabindex]')) });
+  const before = parts();
+  const open = [...before.summaries.keys()].filter((name) => before.summaries.get(name).parentElement.open);
+  const scrolled = [...before.regions].map(([name, one]) => [name, one.scrollLeft, one.scrollTop]);
   const focused = element.contains(document.activeElement) ? document.activeElement : null;
+  const summary = [...before.summaries.keys()].find((name) => before.summaries.get(name) === focused);
   fill(element, ...children);
-  element.querySelectorAll('details').forEach((one, at) => { one.open = open[at] ?? false; });
-  element.querySelectorAll('[tabindex]').forEach((one, at) => { if (scrolled[at]) [one.scrollLeft, one.scrollTop] = scrolled[at]; });
-  if (focused) [...element.querySelectorAll(focused.localName)].find((one) => label(one) === label(focused))?.focus({ preventScroll: true });
+  const after = parts();
+  for (const name of open) after.summaries.get(name)?.parentElement.setAttribute('open', '');
+  for (const [name, left, top] of scrolled) after.regions.get(name)?.scrollTo({ left, top, behavior: 'instant' });
+  const again = summary ? after.summaries.get(summary) : focused && [...element.querySelectorAll(focused.localName)].find((one) => label(one) === label(focused));
+  again?.focus({ preventScroll: true });
 }
 
 // Controls, marks that change the direction or the width of text, and characters that nobody sees.

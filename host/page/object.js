@@ -9,7 +9,7 @@ function tone(state) {
   if (state.startsWith('failed') || state.includes('differ')) return 'bad';
   if (state === 'settled') return 'good';
   if (state.startsWith('paused')) return 'held';
-  return state.startsWith('unknown') || state.startsWith('left') ? 'quiet' : 'busy';
+  return ['unknown', 'left', 'removed'].some((word) => state.startsWith(word)) ? 'quiet' : 'busy';
 }
 
 function queued(one) {
@@ -71,6 +71,9 @@ class ObjectPage {
       if (!found) {
         this.drawn = '';
         fill(this.explain, h('p', null, 'No plugin of this host reconciles or reads such an object, or wrote it lately.'));
+        fill(this.state);
+        fill(this.timeline, this.reconciles([]));
+        fill(this.writes, this.written([]));
         return;
       }
       const others = found.plugins.filter((one) => one.plugin !== this.plugin);
@@ -78,7 +81,7 @@ class ObjectPage {
       const key = JSON.stringify(found);
       if (key === this.drawn) return;
       this.drawn = key;
-      if (own?.state) fill(this.state, badge(own.state, tone(own.state)));
+      fill(this.state, own?.state ? badge(own.state, tone(own.state)) : null);
       redraw(this.explain, own ? explained(own) : h('p', null, `Plugin ${visible(this.plugin, 200)} has nothing to do with it.`),
         others.length ? h('details', null, h('summary', null, count(others.length, 'other plugin')), others.map((one) => [one.state ? badge(one.state, tone(one.state)) : null, explained(one)])) : null);
       redraw(this.timeline, this.reconciles(own?.last ?? [], own?.lastCompleteSince));

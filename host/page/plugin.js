@@ -9,12 +9,12 @@ import { history, planOf } from './version.js';
 
 const FILTERS = [['all', 'All, problems first'], ['problem', 'Failed or out of sync'], ['failed', 'Failed'], ['out-of-sync', 'Out of sync'], ['paused', 'Paused']];
 
-/** The actions on a plugin in a state: path, label, question before it, and the digest of the version that it is about. */
+/** The actions on a plugin in a state: path, label, question before it, and the candidate that it is about. */
 function actionsOf(row) {
   const actions = [];
   if (row.rollout) {
-    actions.push(['promote', 'Promote', `Version ${visible(row.rollout.version ?? '', 60)} becomes the version that runs, without the remaining steps.`, row.rollout.digest],
-      ['abort', 'Abort', 'The rollout ends, and the host undoes what the canary wrote.', row.rollout.digest]);
+    actions.push(['promote', 'Promote', `Version ${visible(row.rollout.version ?? '', 60)} becomes the version that runs, without the remaining steps.`, row.rollout],
+      ['abort', 'Abort', 'The rollout ends, and the host undoes what the canary wrote.', row.rollout]);
   }
   if (row.state === 'paused') actions.push(['resume', 'Resume', null]);
   else if (['active', 'rolling-out', 'quarantined'].includes(row.state)) actions.push(['pause', 'Pause', 'The plugin reconciles nothing until somebody resumes it.']);
@@ -31,16 +31,16 @@ class Actions {
   }
 
   show(row) {
-    const key = `${row.state} ${row.rollout?.digest} ${hasToken()}`;
+    const key = `${row.state} ${row.rollout?.digest} ${row.rollout?.config} ${hasToken()}`;
     if (key === this.key) return;
     this.key = key;
-    fill(this.buttons, hasToken() ? actionsOf(row).map(([action, label, question, digest]) => {
+    fill(this.buttons, hasToken() ? actionsOf(row).map(([action, label, question, candidate]) => {
       const button = h('button', { type: 'button', 'data-action': action, class: action === 'abort' ? 'danger' : null }, label);
       button.addEventListener('click', async () => {
         if (question && !(await confirmed(`${label} plugin ${visible(this.name, 80)}?`, question, label))) return;
         button.disabled = true;
         try {
-          fill(this.answer, await act(this.name, action, digest));
+          fill(this.answer, await act(this.name, action, candidate));
         } catch (error) {
           fill(this.answer, h('span.warn', null, `not done: ${error.message}`));
         }

@@ -34,7 +34,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::ObjectKey;
-use crate::lifecycle::{Action, GoBack};
+use crate::lifecycle::{Action, GoBack, WaitingVersion};
 use crate::metrics::{Format, Metrics};
 
 const PATHS: [&str; 5] = ["/", "/livez", "/metrics", "/plugins", "/readyz"];
@@ -112,7 +112,7 @@ impl fmt::Debug for AdminState {
 /// | `/metrics` | OpenMetrics text for clients that accept it, else Prometheus text |
 /// | `/plugins` | JSON |
 /// | POST `/plugins/NAME/confirm`, `…/approve?plan=ID`, `…/promote`, `…/abort`, `…/undo`, `…/history`, `…/release-finalizers` | a line of text: 200, or 409 and why not; 403 for other machines and for browsers |
-/// | POST `…/promote?digest=SHA256`, `…/abort?digest=SHA256` | the same, and 409 if another candidate is rolled out |
+/// | POST `…/promote?digest=SHA256&config=SHA256`, `…/abort?digest=SHA256&config=SHA256` | the same, and 409 if another candidate is rolled out. Without `config`, any configuration is meant |
 /// | POST `/plugins/NAME/pause`, `…/resume`, `…/reconcile?kind=KIND&namespace=…&name=…` | as for the other actions; without an object, all objects of the plugin are reconciled |
 /// | POST `/plugins/NAME/plan` with a component | JSON, as for the other actions |
 /// | GET `/plugins/NAME/logs?follow=true&object=NS/NAME` | the last log lines about a plugin, and those to come; for the clients that may take actions |
@@ -226,17 +226,13 @@ async fn act(
     if let Some(refused) = refused {
         return refused;
     }
-    if ["promote", "abort"].contains(&&*action)
-        && let Some(why) = another_candidate(&(state.plugins)(), &name, query.as_deref().unwrap_or_default())
-    {
-        return (StatusCode::CONFLICT, why + "\n").into_response();
-    }
+    let seen = seen(&name, query.as_deref().unwrap_or_default());
     let plan = query.as_deref().and_then(|query| query.strip_prefix("plan=")).map(str::to_owned);
     let action = match action.as_str() {
         "confirm" => Action::Confirm(name),
         "approve" => Action::Approve(name, plan),
-        "promote" => Action::Promote(name),
-        "abort" => Action::Abort(name, "aborted by hand".to_owned()),
+        "promote" => about(seen, Action::Promote(name)),
+        "abort" => about(seen, Action::Abort(name, "aborted by hand".to_owned())),
         "release-finalizers" => Action::ReleaseFinalizers(name),
         "history" => Action::History(name),
         "pause" => Action::Pause(name),
@@ -309,15 +305,21 @@ fn refused(what: &str, peer: SocketAddr, headers: &HeaderMap) -> Option<Response
     Some((StatusCode::FORBIDDEN, why).into_response())
 }
 
-/// Why a rollout is not the one that a query names: a person looked at another candidate.
-fn another_candidate(all: &serde_json::Value, plugin: &str, query: &str) -> Option<String> {
-    let (_, meant) = url::form_urlencoded::parse(query.as_bytes()).find(|(field, _)| field == "digest")?;
-    let mut plugins = all.get("plugins")?.as_array()?.iter();
-    let rollout = plugins.find(|entry| entry.get("name").is_some_and(|name| name == plugin))?.get("rollout")?;
-    let text = |field: &str| rollout.get(field).and_then(serde_json::Value::as_str).unwrap_or_default();
-    let (version, digest) = (crate::quoted(text("version"), 64), text("digest"));
-    (digest != meant)
-        .then(|| format!("version {version} ({digest}) is rolled out now, not {}", crate::quoted(&meant, 100)))
+/// The candidate that a person saw, if the query names it.
+fn seen(plugin: &str, query: &str) -> Option<WaitingVersion> {
+    let text = |wanted: &str| {
+        let mut fields = url::form_urlencoded::parse(query.as_bytes());
+        fields.find(|(field, _)| field == wanted).map(|(_, text)| text.into_owned())
+    };
+    Some(WaitingVersion { plugin: plugin.to_owned(), digest: text("digest")?, config: text("config") })
+}
+
+/// The action, for no other version than the one that a person saw.
+fn about(seen: Option<WaitingVersion>, action: Action) -> Action {
+    match seen {
+        Some(version) => Action::About(version, Box::new(action)),
+        None => action,
+    }
 }
 
 /// The revision that a query names.
@@ -523,20 +525,19 @@ mod tests {
 
     #[tokio::test]
     async fn only_the_candidate_that_a_person_saw_is_promoted_or_aborted() {
-        let rollout = serde_json::json!({"version": "3", "digest": "sha256:33"});
-        let plugins = serde_json::json!({"plugins": [{"name": "other"}, {"name": "network", "rollout": rollout}]});
-        let server = Server::start_with(Arc::new(move || plugins.clone())).await;
+        let server = Server::start().await;
         let said = async |path: &str| {
             let answer = server.request_with("POST", path, "x-oarlock-action: 1\r\n").await;
             assert_eq!(answer.status, 409, "the actions of this server fail");
             answer.body
         };
         for action in ["promote", "abort"] {
-            let other = said(&format!("/plugins/network/{action}?digest=sha256%3A22")).await;
-            assert_eq!(other, "version 3 (sha256:33) is rolled out now, not sha256:22\n");
-            for query in ["?digest=sha256%3A33", ""] {
-                let said = said(&format!("/plugins/network/{action}{query}")).await;
-                assert!(said.to_lowercase().starts_with(&format!("{action}(\"network\"")), "{said}");
+            let any = said(&format!("/plugins/network/{action}")).await.to_lowercase();
+            assert!(any.starts_with(&format!("{action}(\"network\"")), "{any}");
+            for (query, config) in [("", "none"), ("&config=c%2B1", "some(\"c+1\")")] {
+                let one = said(&format!("/plugins/network/{action}?digest=sha256%3A33{query}")).await.to_lowercase();
+                let version = format!("{{ plugin: \"network\", digest: \"sha256:33\", config: {config} }}");
+                assert!(one.starts_with(&format!("about(waitingversion {version}, {action}(\"network\"")), "{one}");
             }
         }
     }

@@ -89,6 +89,10 @@ async fn h7_finalizers_of_a_removed_plugin_are_counted_and_released_on_request()
         .await?;
         let (done, said) = command(&world, &["plugins"]).await?;
         ensure!(done && said.contains("network") && said.contains("3 objects keep its finalizer"), "{said}");
+        let (name, kubeconfig) = (format!("{}/n0", world.namespace), world.cluster.kubeconfig().display().to_string());
+        let (done, said) = command(&world, &["explain", "Network", &name, "--kubeconfig", &kubeconfig]).await?;
+        let told = "is removed and reconciles nothing any more:\n  3 objects of the kind have its finalizer: they are not deleted";
+        ensure!(done && said.contains(told) && !said.contains("reconciles it"), "{said}");
         let (done, said) = command(&world, &["plugins", "--release-finalizers", "network"]).await?;
         ensure!(done && said.contains("released from 3 objects"), "{said}");
         for i in 0..3 {

@@ -3,7 +3,9 @@
 use super::{aborted, children, command, grant, journals, marked, objects, plugin, rollout, start, started};
 use crate::plan::ALONE;
 use anyhow::{Result, ensure};
-use oarlock_tests::harness::{SOON, World, eventually, misfit_version, oarlock, steady, text, with_world};
+use bytes::Bytes;
+use http::Method;
+use oarlock_tests::harness::{Answer, SOON, World, eventually, misfit_version, oarlock, steady, text, with_world};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -67,6 +69,53 @@ async fn a_configuration_that_waits_for_an_approval_waits_after_a_restart_too() 
         start(&world).await?;
         rollout(&world, "the wait after the restart", waits).await?;
         never_marked(&world).await
+    })
+    .await
+}
+
+/// Takes an action about one candidate.
+async fn act(world: &World, action: &str, digest: &str, config: &str) -> Result<Answer> {
+    let path = format!("/plugins/misfit/{action}?digest={digest}&config={config}");
+    let headers = [("x-oarlock-action", "1")];
+    world.host(async |host| host.admin().send(Method::POST, &path, &headers, Bytes::new()).await).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_saw_one_configuration_of_the_code_promotes_and_aborts_no_other_one() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, 4, 0).await?;
+        let steps = json!({"canary": {"percent": 50, "for": "1h"}});
+        started(&world, "", 4, &steps).await?;
+        let mut seen: Vec<String> = Vec::new();
+        for number in ["1", "2"] {
+            let configured = grant(&world, &steps)?.config("mode", "marked").config("number", number);
+            world.plugins.grant("misfit", &configured)?;
+            let config = eventually(SOON, "a rollout of the configuration", || async {
+                let entry = plugin(&world).await?;
+                let config = text(&entry, "/next/config");
+                let is_new = !config.is_empty() && seen.last() != Some(&config);
+                ensure!(entry["rollout"].is_object() && is_new, "{entry:#}");
+                Ok(config)
+            })
+            .await?;
+            seen.push(config);
+        }
+        let [before, now] = &seen[..] else { anyhow::bail!("{seen:?}") };
+        let digest = text(&plugin(&world).await?, "/rollout/digest");
+        for action in ["promote", "abort"] {
+            let refused = act(&world, action, &digest, before).await?;
+            let told =
+                refused.text().contains("with this configuration is not the one that waits or is rolled out now");
+            ensure!(refused.status == 409 && told, "{action}: {} {}", refused.status, refused.text());
+        }
+        let promoted = act(&world, "promote", &digest, now).await?;
+        ensure!(promoted.status == 200, "{} {}", promoted.status, promoted.text());
+        eventually(SOON, "the promoted configuration to write every child", || async {
+            let marked = marked(&world).await?;
+            ensure!(marked == 4, "{marked} are marked");
+            Ok(())
+        })
+        .await
     })
     .await
 }

@@ -349,8 +349,27 @@ const scenes = {
     await shows(page, 'Reads', 'dl.facts');
     await page.route(object, (route) => route.fulfill({ status: 404, body: 'gone' }));
     await shows(page, 'No plugin of this host reconciles');
+    assert.ok(!(await text(page, 'h1')).includes('settled'), 'the state of an object that no plugin has');
+    assert.equal(await page.locator('[aria-label=Reconciles]').count(), 0, 'the reconciles of an object that no plugin has');
     await page.unroute(object);
     await shows(page, 'Reads', 'dl.facts');
+    await shows(page, 'settled', 'h1');
+    // What is open and focused is found again by its text, whatever comes, goes or is counted.
+    const kept = await page.evaluate(async () => {
+      const { h, redraw } = await import('/page/dom.js');
+      const place = h('div', null);
+      document.body.append(place);
+      const part = (summary) => h('details', null, h('summary', null, summary));
+      redraw(place, part('3 changes'), part('12 writes'));
+      place.querySelector('details').open = true;
+      place.querySelector('summary').focus();
+      redraw(place, part('After the patch'), part('1 change'), part('13 writes'));
+      const open = [...place.querySelectorAll('details')].filter((one) => one.open).map((one) => one.textContent);
+      const focused = document.activeElement.textContent;
+      place.remove();
+      return { open, focused };
+    });
+    assert.deepEqual(kept, { open: ['1 change'], focused: '1 change' });
     await page.goto(at(`/plugins/${input.plugin}`));
     await shows(page, input.object, 'table.objects');
     const objects = /\/objects\?/;
@@ -365,18 +384,22 @@ const scenes = {
   /** Another version is rolled out than the one that the question was about: it is not promoted. */
   async replaced(browser) {
     const page = await opened(browser, '/plugins/misfit');
-    await page.getByRole('button', { name: 'Promote', exact: true }).click();
-    await page.getByRole('dialog').getByText('Version two').waitFor();
-    // As if the question had been about the version before.
-    await page.route(/\/promote/, async (route) => {
-      const url = new URL(route.request().url());
-      assert.equal(url.searchParams.get('digest'), input.candidate);
-      url.searchParams.set('digest', 'sha256:of-a-version-before');
-      await route.continue({ url: url.href });
-    });
-    await page.getByRole('dialog').getByRole('button', { name: 'Promote' }).click();
-    await shows(page, 'not done: version two', 'p.answer');
-    await shows(page, 'is rolled out now, not sha256:of-a-version-before', 'p.answer');
+    const promote = /\/promote/;
+    for (const [field, before, digest] of [['digest', 'sha256:of-a-version-before', 'sha256:of-a-version-before'], ['config', 'of-a-configuration-before', input.candidate]]) {
+      await page.getByRole('button', { name: 'Promote', exact: true }).click();
+      await page.getByRole('dialog').getByText('Version two').waitFor();
+      // As if the question had been about the version before.
+      await page.route(promote, async (route) => {
+        const url = new URL(route.request().url());
+        assert.equal(url.searchParams.get('digest'), input.candidate);
+        assert.match(url.searchParams.get('config'), /^[0-9a-f]{64}$/);
+        url.searchParams.set(field, before);
+        await route.continue({ url: url.href });
+      });
+      await page.getByRole('dialog').getByRole('button', { name: 'Promote' }).click();
+      await shows(page, `not done: version ${digest} of plugin misfit with this configuration is not the one that waits or is rolled out now`, 'p.answer');
+      await page.unroute(promote);
+    }
     await close(page);
     return {};
   },

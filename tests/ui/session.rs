@@ -292,6 +292,19 @@ async fn pages_of_objects_are_read_one_after_the_other_with_problems_first() -> 
     .await
 }
 
+/// Waits until the page counts these objects of the misfit as failed.
+async fn failed(world: &World, bearer: &str, expected: &[&str]) -> Result<()> {
+    eventually(SOON, &format!("{expected:?} to have failed"), || async {
+        let page = "/page/plugins/misfit/objects?state=failed";
+        let found = asked(world, Method::GET, page, &[("authorization", bearer)]).await?.json()?;
+        let objects = found["objects"].as_array().into_iter().flatten();
+        let names: Vec<String> = objects.map(|object| text(object, "/name")).collect();
+        ensure!(names == expected && found["counts"]["failed"] == expected.len(), "{found:#}");
+        Ok(())
+    })
+    .await
+}
+
 /// With a finalizer: without one, the key of an object that went runs once more.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_object_that_failed_and_is_the_plugins_no_more_is_not_shown_as_failed() -> Result<()> {
@@ -309,21 +322,29 @@ async fn an_object_that_failed_and_is_the_plugins_no_more_is_not_shown_as_failed
         world.cluster.merge_patch(&path, &fails).await?;
         world.start_host().await?;
         let bearer = format!("Bearer {}", token(&world).await?);
-        let failed = async |expected: &[&str]| {
-            eventually(SOON, &format!("{expected:?} to have failed"), || async {
-                let page = "/page/plugins/misfit/objects?state=failed";
-                let found = asked(&world, Method::GET, page, &[("authorization", &bearer)]).await?.json()?;
-                let objects = found["objects"].as_array().into_iter().flatten();
-                let names: Vec<String> = objects.map(|object| text(object, "/name")).collect();
-                ensure!(names == expected && found["counts"]["failed"] == expected.len(), "{found:#}");
-                Ok(())
-            })
-            .await
-        };
-        failed(&["o1"]).await?;
+        failed(&world, &bearer, &["o1"]).await?;
         let left = serde_json::json!({"metadata": {"labels": {"misfit": null}, "finalizers": null}});
         world.cluster.merge_patch(&path, &left).await?;
-        failed(&[]).await
+        failed(&world, &bearer, &[]).await
+    })
+    .await
+}
+
+/// Without a finalizer, the key of an object that went runs once more. That run may fail for good, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_whose_last_reconcile_failed_for_good_is_not_shown_as_failed() -> Result<()> {
+    with_world(crate::plan::ALONE, async |world: Arc<World>| {
+        world.plugins.grant("misfit", &super::misfit_grant(&world))?;
+        world.plugins.file("misfit.wasm", &oarlock_tests::harness::misfit_version("1", "")?)?;
+        crate::rollouts::objects(&world, 2, 0).await?;
+        let path = format!("/api/v1/namespaces/{}/configmaps/o1", world.namespace);
+        let fails = serde_json::json!({"metadata": {"annotations": {"misfit/mode": "terminal"}}});
+        world.cluster.merge_patch(&path, &fails).await?;
+        world.start_host().await?;
+        let bearer = format!("Bearer {}", token(&world).await?);
+        failed(&world, &bearer, &["o1"]).await?;
+        world.cluster.delete(&path).await?;
+        failed(&world, &bearer, &[]).await
     })
     .await
 }

@@ -208,6 +208,11 @@ fn reconcile(of: &Value) -> String {
 
 fn about(lines: &mut String, plugin: &Value) {
     let name = format!("plugin {} {}", text(plugin, "/plugin"), text(plugin, "/version"));
+    if text(plugin, "/state") == "removed" {
+        let _ = writeln!(lines, "{name} is removed and reconciles nothing any more:");
+        each(lines, plugin, "heldUp", "  ");
+        return;
+    }
     if plugin.get("reconciles") != Some(&Value::Bool(true)) {
         let _ = writeln!(lines, "{name} does not reconcile it. A change of it wakes:");
         each(lines, plugin, "wakes", "  ");
@@ -301,6 +306,17 @@ mod tests {
         let (few, all) = (for_people(&found, false), for_people(&found, true));
         assert!(few.contains(".data.k19 and 10 more") && !few.contains(".data.k20"), "{few}");
         assert!(all.contains(".data.k29") && !all.contains("more"), "{all}");
+    }
+
+    #[test]
+    fn a_removed_plugin_does_not_reconcile_the_object() {
+        let plugin = json!({"plugin": "p", "version": "1", "reconciles": false, "state": "removed",
+            "heldUp": ["3 objects of the kind have its finalizer"]});
+        let mut lines = String::new();
+        about(&mut lines, &plugin);
+        let expected =
+            "plugin p 1 is removed and reconciles nothing any more:\n  3 objects of the kind have its finalizer\n";
+        assert_eq!(lines, expected);
     }
 
     #[test]

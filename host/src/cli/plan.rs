@@ -129,7 +129,9 @@ async fn plan(args: PlanArgs) -> anyhow::Result<ExitCode> {
     let options = client::Options { kubeconfig: args.kubeconfig, context: args.context };
     let client = client::build(client::load_config(&options).await?)?;
     let mut problems = Vec::new();
-    let kinds = kinds::find(&client, &inputs.plugins, &mut problems).await.context("cannot ask the cluster")?;
+    let old = base.as_ref().map(|base| base.plugins.as_slice());
+    let found = kinds::find(&client, &inputs.plugins, old.unwrap_or_default(), &mut problems).await;
+    let kinds = found.context("cannot ask the cluster")?;
     let (objects, read) = cluster::read(&client, &kinds, &mut problems).await;
     tell(&format!("objects read: {}", objects.len()));
 
@@ -155,8 +157,7 @@ async fn plan(args: PlanArgs) -> anyhow::Result<ExitCode> {
 
     let mut secrets = secrets::Secrets::of(&inputs.secrets);
     secrets.learn(before.iter().chain(&after));
-    let old = base.as_ref().map(|base| base.plugins.as_slice());
-    let primaries = primaries::of(&inputs.plugins, old, &before, &after);
+    let primaries = primaries::of(&inputs.plugins, old, &read, &before, &after);
     let mut changes = changes::between(before, after);
     if args.server_side {
         changes = server_side::answer(&client, &kinds, changes, &mut problems).await;

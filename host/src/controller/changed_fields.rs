@@ -4,6 +4,8 @@ use crate::informer::Object;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Most fields that are named.
 const MOST: usize = 3;
@@ -11,23 +13,76 @@ const MOST: usize = 3;
 /// Longest path of a field, in bytes.
 const PATH_BYTES: usize = 80;
 
-/// Longest object whose fields are compared, in bytes: an event in the queue holds both states.
+/// Longest object whose fields are compared, in bytes.
 const OBJECT_BYTES: usize = 64 << 10;
+
+/// Most bytes of the states that the events of a host keep: the queue of a paused plugin grows with each object that changes.
+const KEPT_BYTES: usize = 8 << 20;
 
 /// Fields that every write changes, or that only repeat what others say.
 const BOOKKEEPING: [&str; 3] = ["resourceVersion", "managedFields", "generation"];
 
 type Fields<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
-/// Whether two states of an object are short enough to be compared.
-pub(super) fn is_compared(old: &Object, new: &Object) -> bool {
-    old.json().len().max(new.json().len()) <= OBJECT_BYTES
+/// The bytes of the states that events keep.
+pub(super) struct KeptBytes(AtomicUsize);
+
+/// Those of this host.
+pub(super) static KEPT: KeptBytes = KeptBytes(AtomicUsize::new(0));
+
+/// The fields that a change of an object concerns.
+pub(super) enum ChangedFields {
+    /// Empty: none, or the object is too long.
+    Named(String),
+    /// Named when somebody reads the event.
+    Later(KeptStates),
 }
 
-/// The paths of the fields that differ between two states of an object, as `spec.cidr, metadata.labels.team`. Empty: none.
+/// The states of an object before and after a change.
+pub(super) struct KeptStates {
+    old: Arc<Object>,
+    new: Arc<Object>,
+    kept: &'static KeptBytes,
+}
+
+impl KeptStates {
+    fn bytes(&self) -> usize {
+        self.old.heap_bytes() + self.new.heap_bytes()
+    }
+}
+
+impl Drop for KeptStates {
+    fn drop(&mut self) {
+        self.kept.0.fetch_sub(self.bytes(), Ordering::Relaxed);
+    }
+}
+
+impl ChangedFields {
+    /// Keeps both states, because another event may replace this one before anybody reads it. Without room for them, compares them at once.
+    ///
+    /// * `kept` - counts the states.
+    pub(super) fn between(old: &Arc<Object>, new: &Arc<Object>, kept: &'static KeptBytes) -> Self {
+        if old.json().len().max(new.json().len()) > OBJECT_BYTES {
+            return Self::Named(String::new());
+        }
+        let states = KeptStates { old: Arc::clone(old), new: Arc::clone(new), kept };
+        let before = kept.0.fetch_add(states.bytes(), Ordering::Relaxed);
+        if before + states.bytes() <= KEPT_BYTES { Self::Later(states) } else { Self::Named(changed_fields(old, new)) }
+    }
+
+    /// As `spec.cidr, metadata.labels.team`. Empty: none, or unknown.
+    pub(super) fn names(&self) -> Cow<'_, str> {
+        match self {
+            Self::Named(fields) => fields.into(),
+            Self::Later(states) => changed_fields(&states.old, &states.new).into(),
+        }
+    }
+}
+
+/// The paths of the fields that differ between two states of an object. Empty: none.
 ///
 /// A path ends at the second name, below `metadata` at the third.
-pub(super) fn changed_fields(old: &Object, new: &Object) -> String {
+fn changed_fields(old: &Object, new: &Object) -> String {
     let mut found = BTreeSet::new();
     differ(old.json(), new.json(), "", &mut found);
     let more = found.len().saturating_sub(MOST);
@@ -119,5 +174,25 @@ mod tests {
         let long = "x".repeat(5000);
         let odd = changed(&json!({}), &json!({"data": {(format!("\n\u{1b}[31m{long}")): "1"}}));
         assert!(odd.len() <= PATH_BYTES && !odd.contains(['\n', '\u{1b}']), "{odd:?}");
+    }
+
+    /// The queue of a plugin that is paused over night may have an event of each of 100,000 objects.
+    #[test]
+    fn the_states_that_waiting_events_keep_are_bounded_in_bytes_and_each_event_names_its_fields() {
+        static KEPT: KeptBytes = KeptBytes(AtomicUsize::new(0));
+        let state = |value: &str| {
+            let document = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "uid": "u"},
+                "data": {"large": "x".repeat(20_000), "value": value}});
+            Arc::new(Object::parse(&document.to_string()).unwrap())
+        };
+        let waiting: Vec<ChangedFields> =
+            (0..500).map(|_| ChangedFields::between(&state("old"), &state("new"), &KEPT)).collect();
+        let kept = KEPT.0.load(Ordering::Relaxed);
+        assert!((KEPT_BYTES / 2..=KEPT_BYTES).contains(&kept), "{kept}");
+        assert!(waiting.iter().all(|fields| fields.names() == "data.value"));
+        drop(waiting);
+        assert_eq!(KEPT.0.load(Ordering::Relaxed), 0);
+        let long = state(&"y".repeat(OBJECT_BYTES));
+        assert_eq!(ChangedFields::between(&state("old"), &long, &KEPT).names(), "");
     }
 }

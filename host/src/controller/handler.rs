@@ -1,6 +1,6 @@
 //! Event handlers: the watches of a plugin, and the keys that each event enqueues.
 
-use super::changed_fields::{changed_fields, is_compared};
+use super::changed_fields::{ChangedFields, KEPT};
 use super::current_version::CurrentVersion;
 use super::dependencies::Dependencies;
 use super::mapping::{self, Mapper};
@@ -145,20 +145,20 @@ struct Watched {
     kind: Arc<GroupVersionKind>,
     key: ObjectKey,
     happened: &'static str,
-    /// The state before and after a change. They are compared only if somebody reads the event.
-    change: Option<[Arc<Object>; 2]>,
+    fields: ChangedFields,
 }
 
 impl Watched {
     /// The event as a cause. None: it concerns no object.
     fn cause(kind: &Arc<GroupVersionKind>, delta: &Delta) -> Option<Cause> {
-        let (key, change) = match delta {
-            Delta::Applied { old: Some(old), new, .. } => (new.key(), Some([Arc::clone(old), Arc::clone(new)])),
-            Delta::Applied { new: object, .. } | Delta::Deleted(object) => (object.key(), None),
+        let (key, fields) = match delta {
+            Delta::Applied { old: Some(old), new, .. } => (new.key(), ChangedFields::between(old, new, &KEPT)),
+            Delta::Applied { new: object, .. } | Delta::Deleted(object) => {
+                (object.key(), ChangedFields::Named(String::new()))
+            }
             Delta::Synced => return None,
         };
-        let change = change.filter(|[old, new]| is_compared(old, new));
-        let event = Self { kind: Arc::clone(kind), key: key.clone(), happened: happened(delta), change };
+        let event = Self { kind: Arc::clone(kind), key: key.clone(), happened: happened(delta), fields };
         Some(Cause::Other(Arc::new(event)))
     }
 }
@@ -166,7 +166,7 @@ impl Watched {
 impl std::fmt::Display for Watched {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {} {}", self.kind.kind, self.key, self.happened)?;
-        let fields = self.change.as_ref().map(|[old, new]| changed_fields(old, new)).unwrap_or_default();
+        let fields = self.fields.names();
         if fields.is_empty() { Ok(()) } else { write!(f, ": {fields}") }
     }
 }
@@ -330,7 +330,10 @@ fn enqueue(handlers: &Handlers, gvk: &Arc<GroupVersionKind>, delta: &Delta, mut 
         keys.into_iter().for_each(|key| queue.add(key, Trigger::InitialList));
         return;
     }
-    let Some(cause) = Watched::cause(gvk, delta).filter(|_| !keys.is_empty()) else { return };
+    if keys.is_empty() {
+        return;
+    }
+    let Some(cause) = Watched::cause(gvk, delta) else { return };
     keys.into_iter().for_each(|key| queue.add_event(key, cause.clone()));
 }
 

@@ -114,6 +114,8 @@ impl<'a> Reconcile<'a> {
             next = annotated::not_later(next);
         }
         let (key, version) = (&self.item.key, &self.controller.version);
+        // No event and no resync runs the key of an object that is gone: its marks would stay.
+        let marked = || version.reaches(key) && (next != Next::GivenUp || self.version.cached(key).is_some());
         if let Ok(end) = &end {
             let progressing = matches!(end, End::Progressing { .. });
             self.controller.marks.out_of_sync.set(key, progressing, || version.reaches(key));
@@ -122,6 +124,8 @@ impl<'a> Reconcile<'a> {
             } else {
                 self.recording.end(matches!(end, End::Synced { .. }) && !progress.saw_outside);
             }
+        } else if !marked() {
+            self.controller.marks.out_of_sync.set(key, false, marked);
         }
         self.report(&end, &progress, &next);
         traced::ended(&end, &self.correlation_id);
@@ -130,7 +134,7 @@ impl<'a> Reconcile<'a> {
         self.keep_flights(&end, &mut progress);
         // After the recording, which tells of the failure.
         if !matches!(end, Err(Failure::HandedBack(_))) {
-            self.controller.marks.failed.set(key, end.is_err(), || version.reaches(key));
+            self.controller.marks.failed.set(key, end.is_err(), marked);
         }
         ReconcileEnd {
             next,

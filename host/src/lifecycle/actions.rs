@@ -73,8 +73,11 @@ impl Lifecycle {
                 if is_there {
                     return self.act(*action, answer);
                 }
-                let WaitingVersion { plugin, digest, .. } = version;
-                let _ = answer.send(Err(format!("version {digest} of plugin {plugin} does not wait any more")));
+                let WaitingVersion { plugin, digest, config } = version;
+                let (digest, with) = (crate::quoted(&digest, 100), config.map_or("", |_| " with this configuration"));
+                let why =
+                    format!("version {digest} of plugin {plugin}{with} is not the one that waits or is rolled out now");
+                let _ = answer.send(Err(why));
             }
             Action::Confirm(name) if lock(&self.registry).ended_converters.contains_key(&name) => {
                 let _ = answer.send(super::conversions::confirm_end(&mut lock(&self.registry), &name));

@@ -154,13 +154,13 @@ pub(super) fn waiting(registry: &Registry, kind: &str) -> Vec<Value> {
     let holds = removed.filter_map(|(name, removed)| {
         let held: usize = removed.held.iter().filter(|(of, _)| names(kind, of)).map(|(_, objects)| objects).sum();
         let why = format!(
-            "the plugin is removed, and {held} objects of the kind have its finalizer: they are not deleted before its file or its grant is \
-             back, or before oarlock plugins --release-finalizers {name}"
+            "{held} objects of the kind have its finalizer: they are not deleted before its file or its grant is back, or before oarlock \
+             plugins --release-finalizers {name}"
         );
         (held > 0).then(|| {
             json!({
                 "plugin": name, "version": removed.version, "digest": format!("sha256:{}", removed.digest),
-                "reconciles": true, "state": "left alone: the plugin is removed", "heldUp": [why],
+                "reconciles": false, "state": "removed", "heldUp": [why],
             })
         })
     });

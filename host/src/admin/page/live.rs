@@ -159,7 +159,7 @@ fn rows(plugins: &Value) -> Rows {
         if let Some(rollout) = entry.get("rollout") {
             let number = rollout.get("percent");
             let rollout = json!({"phase": text(rollout, "phase"), "percent": number, "version": text(rollout, "version"),
-                "digest": text(rollout, "digest")});
+                "digest": text(rollout, "digest"), "config": entry.pointer("/next/config")});
             row.insert("rollout".to_owned(), rollout);
         }
         if let Some(next) = entry.get("next") {
@@ -236,7 +236,7 @@ mod tests {
              "reconciles": 7, "errors": 1, "p50Ms": 1.5, "p99Ms": null, "lastError": "canary", "reason": "canary",
              "warnings": ["canary"], "outOfSync": {"objects": 3, "some": ["canary"]}, "objects": {"v1.A": 2, "v1.B": 3},
              "instanceMemoryBytes": 10, "warmMemoryBytes": 5, "rollout": {"phase": "canary", "percent": 5, "examples": ["canary"]},
-             "next": {"state": "failed", "reason": "canary"}, "lease": {"held": false, "holder": "canary"}},
+             "next": {"state": "failed", "reason": "canary", "config": "c1"}, "lease": {"held": false, "holder": "canary"}},
             {"name": "a", "file": "b.wasm", "state": "failed"}, {"file": "c.wasm", "state": "compiling"},
         ]}));
         assert_eq!(rows.keys().collect::<Vec<_>>(), ["a", "a (b.wasm)", "c.wasm"]);
@@ -251,5 +251,6 @@ mod tests {
         assert_eq!(row["version"], "1\\u{202e}");
         assert_eq!((&row["objects"], &row["outOfSync"], &row["memoryBytes"]), (&json!(5), &json!(3), &json!(15)));
         assert_eq!((&row["standby"], &row["rollout"]["percent"]), (&json!(true), &json!(5)));
+        assert_eq!(row["rollout"]["config"], "c1");
     }
 }

@@ -1,6 +1,7 @@
 //! The kinds of a plan: what the grants of the plugins name, as the cluster serves it.
 
 use super::inputs::{Plugin, versions};
+use super::primaries;
 use oarlock::api::{GroupVersionKind, Resource};
 use oarlock_manifest::PolicyRule;
 use serde_json::Value;
@@ -54,8 +55,9 @@ impl Kind {
     }
 }
 
-/// The kinds that the grants name and the cluster serves.
+/// The kinds that the grants name, and the primaries that the plugins drop, as the cluster serves them.
 ///
+/// * `old` - the plugins that run now.
 /// * `problems` - gets a sentence about each group that cannot be asked for.
 ///
 /// # Errors
@@ -64,18 +66,22 @@ impl Kind {
 pub(super) async fn find(
     client: &kube::Client,
     plugins: &[Plugin],
+    old: &[Plugin],
     problems: &mut Vec<String>,
 ) -> anyhow::Result<Vec<Kind>> {
     let rules: Vec<&PolicyRule> = plugins.iter().flat_map(|plugin| plugin.grants.permissions()).collect();
+    // A new grant need not name them any more, and their objects still have what the plugin left there.
+    let dropped = primaries::dropped(plugins, old);
     let named = versions(plugins);
     let served = served(client).await?;
     let mut found: BTreeMap<(String, String), Kind> = BTreeMap::new();
     for (group, preferred) in &served {
         let of_group = |rule: &&PolicyRule| rule.api_groups.iter().any(|granted| granted == "*" || granted == group);
         let rules: Vec<&PolicyRule> = rules.iter().copied().filter(of_group).collect();
+        let drops_some = dropped.iter().any(|(kind, _)| kind.group == *group);
         let of_plugins = named.iter().filter(|((of, _), _)| of == group).map(|(_, version)| version);
         let versions: BTreeSet<&String> = of_plugins.chain([preferred]).collect();
-        for version in versions.into_iter().filter(|_| !rules.is_empty()) {
+        for version in versions.into_iter().filter(|_| drops_some || !rules.is_empty()) {
             let resources = match resources(client, group, version).await {
                 Ok(resources) => resources,
                 Err(error) => {
@@ -83,7 +89,13 @@ pub(super) async fn find(
                     continue;
                 }
             };
-            for kind in resources.into_iter().filter_map(|kind| granted(kind, &rules)) {
+            for kind in resources {
+                let is_this =
+                    |dropped: &GroupVersionKind| (&dropped.group, &dropped.kind) == (group, &kind.resource.gvk.kind);
+                let of_kind = dropped.iter().filter(|(dropped, _)| is_this(dropped));
+                let of_old = of_kind.flat_map(|(_, old)| old.grants.permissions()).filter(of_group);
+                let rules: Vec<&PolicyRule> = rules.iter().copied().chain(of_old).collect();
+                let Some(kind) = granted(kind, &rules) else { continue };
                 let plugins_version = named.get(&(group.clone(), kind.resource.gvk.kind.clone()));
                 if plugins_version.is_none_or(|named| named == version) {
                     found.entry((group.clone(), kind.resource.plural.clone())).or_insert(kind);

@@ -1,6 +1,6 @@
 //! Primaries and finalizers that a version adds or drops, by the traces that earlier reconciles left on objects.
 
-use super::cluster::Objects;
+use super::cluster::{ListRead, Objects};
 use super::inputs::Plugin;
 use oarlock::api::GroupVersionKind;
 use serde_json::Value;
@@ -34,10 +34,10 @@ impl State {
 #[derive(Debug)]
 pub(super) struct Primary {
     pub(super) kind: GroupVersionKind,
-    /// The number of objects in the cluster.
-    pub(super) objects: usize,
+    /// The number of objects in the cluster. None: they were not read.
+    pub(super) objects: Option<usize>,
     pub(super) state: State,
-    /// Objects that keep a finalizer which this version does not remove.
+    /// Those of them that keep a finalizer which this version does not remove.
     pub(super) left: usize,
 }
 
@@ -61,12 +61,37 @@ pub(super) struct Kinds {
 /// The kinds of each plugin.
 ///
 /// * `old` - the plugins that run now. None: not known.
-pub(super) fn of(plugins: &[Plugin], old: Option<&[Plugin]>, before: &Objects, after: &Objects) -> Vec<Kinds> {
-    let of = |plugin: &Plugin| {
-        let old = old.unwrap_or_default().iter().find(|old| old.manifest.name == plugin.manifest.name);
-        kinds(plugin, old, before, after)
-    };
-    plugins.iter().map(of).collect()
+/// * `read` - what `before` rests on.
+pub(super) fn of(
+    plugins: &[Plugin],
+    old: Option<&[Plugin]>,
+    read: &[ListRead],
+    before: &Objects,
+    after: &Objects,
+) -> Vec<Kinds> {
+    let old = old.unwrap_or_default();
+    plugins.iter().map(|plugin| kinds(plugin, same_plugin(plugin, old), read, before, after)).collect()
+}
+
+/// The primaries that plugins do not have any more, each with the plugin of `old` that has it.
+pub(super) fn dropped<'o>(plugins: &[Plugin], old: &'o [Plugin]) -> Vec<(GroupVersionKind, &'o Plugin)> {
+    let pairs = plugins.iter().filter_map(|plugin| Some((plugin, same_plugin(plugin, old)?)));
+    pairs.flat_map(|(plugin, old)| dropped_by(plugin, old).into_iter().map(move |kind| (kind, old))).collect()
+}
+
+fn same_plugin<'o>(plugin: &Plugin, old: &'o [Plugin]) -> Option<&'o Plugin> {
+    old.iter().find(|old| old.manifest.name == plugin.manifest.name)
+}
+
+fn dropped_by(plugin: &Plugin, old: &Plugin) -> Vec<GroupVersionKind> {
+    let (kept, mut dropped) = (primaries(plugin), primaries(old));
+    dropped.retain(|kind| !kept.iter().any(|kept| is_same(kept, kind)));
+    dropped
+}
+
+/// Whether two versions are of one kind.
+fn is_same(a: &GroupVersionKind, b: &GroupVersionKind) -> bool {
+    (&a.group, &a.kind) == (&b.group, &b.kind)
 }
 
 #[derive(Default)]
@@ -81,14 +106,18 @@ fn primaries(plugin: &Plugin) -> Vec<GroupVersionKind> {
     primaries.map(|kind| GroupVersionKind::new(kind.group, kind.version, kind.kind)).collect()
 }
 
-fn kinds(plugin: &Plugin, old: Option<&Plugin>, before: &Objects, after: &Objects) -> Kinds {
+fn kinds(plugin: &Plugin, old: Option<&Plugin>, read: &[ListRead], before: &Objects, after: &Objects) -> Kinds {
     let manifest = &plugin.manifest;
     let finalizer = format!("oarlock.dev/{}", manifest.name);
     let host = format!("oarlock.{}.host", manifest.name);
-    let (primaries, old) = (primaries(plugin), old.map(primaries).unwrap_or_default());
-    let is_same = |a: &GroupVersionKind, b: &GroupVersionKind| (&a.group, &a.kind) == (&b.group, &b.kind);
-    let mut dropped: Vec<_> = old;
-    dropped.retain(|kind| !primaries.iter().any(|primary| is_same(primary, kind)));
+    let (primaries, mut dropped) = (primaries(plugin), old.map(|old| dropped_by(plugin, old)).unwrap_or_default());
+    let read_as = |kind: &GroupVersionKind| read.iter().map(|list| &list.kind).find(|read| is_same(read, kind));
+    for kind in &mut dropped {
+        // The cluster may prefer another version.
+        if let Some(read) = read_as(kind) {
+            *kind = read.clone();
+        }
+    }
     let mut counts: BTreeMap<&GroupVersionKind, Count> =
         primaries.iter().chain(&dropped).map(|kind| (kind, Count::default())).collect();
     for (name, object) in before {
@@ -109,7 +138,8 @@ fn kinds(plugin: &Plugin, old: Option<&Plugin>, before: &Objects, after: &Object
             (true, _) => State::Kept,
         };
         let left = if primary && manifest.cleanup { 0 } else { count.finalizers };
-        Some(Primary { kind: kind.clone(), objects: count.objects, state, left })
+        let objects = read_as(kind).map(|_| count.objects);
+        Some(Primary { kind: kind.clone(), objects, state, left })
     });
     let primaries_listed = listed.collect();
     let with = |objects: &Objects, other: &Objects| {
@@ -135,6 +165,7 @@ fn has_manager(object: &Value, manager: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::cluster::Name;
+    use super::super::kinds::List;
     use super::*;
     use oarlock::grants::Grants;
     use serde_json::json;
@@ -158,17 +189,23 @@ mod tests {
             Objects::from([(name("ConfigMap"), json!({})), (name("Secret"), with.clone()), (name("Pod"), json!({}))]);
         let after =
             Objects::from([(name("ConfigMap"), with.clone()), (name("Secret"), with), (name("Pod"), json!({}))]);
+        let list = |kind: &str| ListRead { kind: name(kind).kind, list: List::ALL, resource_version: String::new() };
+        let read = ["ConfigMap", "Secret", "Pod"].map(list);
         let now = plugin("ConfigMap");
         let states = |found: &Kinds| -> Vec<_> {
             found.primaries.iter().map(|one| (one.kind.kind.clone(), one.state, one.left)).collect()
         };
-        let found = kinds(&now, None, &before, &after);
+        let found = kinds(&now, None, &read, &before, &after);
         let expected = [("ConfigMap".to_owned(), State::Added, 0), ("Secret".to_owned(), State::Dropped, 1)];
         assert_eq!(states(&found), expected);
         assert_eq!((found.added, found.removed, found.drops), (1, 0, false));
         // What the version that runs now reconciles is dropped, also without traces.
-        let found = kinds(&now, Some(&plugin("Pod")), &before, &after);
+        let found = kinds(&now, Some(&plugin("Pod")), &read, &before, &after);
         assert!(states(&found).contains(&("Pod".to_owned(), State::Dropped, 0)) && found.drops);
-        assert!(!kinds(&now, Some(&now), &before, &after).drops);
+        assert!(!kinds(&now, Some(&now), &read, &before, &after).drops);
+        // Nothing is known of the objects of a kind that was not read.
+        let found = kinds(&now, Some(&plugin("Job")), &read, &before, &after);
+        let objects: Vec<_> = found.primaries.iter().map(|one| (&*one.kind.kind, one.objects)).collect();
+        assert_eq!(objects, [("ConfigMap", Some(1)), ("Job", None), ("Secret", Some(1))]);
     }
 }

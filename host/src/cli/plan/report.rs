@@ -212,7 +212,7 @@ fn change(change: &Change) -> Value {
 fn plugin(kinds: &Kinds) -> Value {
     let primaries = kinds.primaries.iter().map(|primary| {
         json!({"apiVersion": primary.kind.api_version(), "kind": primary.kind.kind, "objects": primary.objects,
-            "state": primary.state.as_str(), "finalizersLeft": primary.left})
+            "state": primary.state.as_str(), "finalizersLeft": primary.objects.map(|_| primary.left)})
     });
     json!({
         "name": kinds.plugin, "version": kinds.version, "digest": format!("sha256:{}", kinds.digest),

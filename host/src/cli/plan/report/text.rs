@@ -93,7 +93,8 @@ fn grant(change: &GrantChange) -> Vec<String> {
 fn of_plugin(kinds: &Kinds) -> Vec<String> {
     let mut lines = Vec::new();
     for primary in &kinds.primaries {
-        let (kind, of) = (&primary.kind, objects(primary.objects));
+        let of = primary.objects.map_or_else(|| "its objects were not read".to_owned(), objects);
+        let kind = &primary.kind;
         match primary.state {
             State::Added => lines.push(format!("  primary {kind} added: {of}, none was reconciled before")),
             State::Dropped => lines.push(format!("  primary {kind} dropped: {of}")),
