@@ -121,7 +121,7 @@ async fn an_object_of_the_share_that_is_deleted_leaves_nothing_of_the_candidate(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_object_that_is_made_again_in_a_canary_stays_with_the_version_that_runs() -> Result<()> {
     with_world(ALONE, async |world: Arc<World>| {
-        let before = written(&world, "blind").await?;
+        written(&world, "blind").await?;
         let address = world.host(async |host| Ok(host.admin().base().trim_start_matches("http://").to_owned())).await?;
         let plugin = async |verb: &str| {
             let ran = oarlock(&[verb, "misfit", "--admin-addr", &address]).await?;
@@ -137,7 +137,7 @@ async fn an_object_that_is_made_again_in_a_canary_stays_with_the_version_that_ru
         rollout(&world, "the object to stay", held).await?;
         by(&world, "o3", "one").await?;
         command(&world, "abort").await?;
-        restored(&world, &before).await
+        settled(&world).await
     })
     .await
 }
