@@ -93,6 +93,8 @@ impl LastWrites {
         if writes.len() >= EACH_OBJECT {
             writes.remove(0);
         }
+        // Most objects have one, and a list grows to four at once.
+        writes.reserve_exact(1);
         writes.push(write);
         let texts = object.key.namespace.len() + object.key.name.len();
         let bytes = OBJECT_BYTES + texts + writes.iter().map(LastWrite::bytes).sum::<usize>();
