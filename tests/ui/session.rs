@@ -297,9 +297,9 @@ async fn failed(world: &World, bearer: &str, expected: &[&str]) -> Result<()> {
     eventually(SOON, &format!("{expected:?} to have failed"), || async {
         let page = "/page/plugins/misfit/objects?state=failed";
         let found = asked(world, Method::GET, page, &[("authorization", bearer)]).await?.json()?;
-        let objects = found["objects"].as_array().into_iter().flatten();
+        let objects = found.pointer("/objects").and_then(Value::as_array).into_iter().flatten();
         let names: Vec<String> = objects.map(|object| text(object, "/name")).collect();
-        ensure!(names == expected && found["counts"]["failed"] == expected.len(), "{found:#}");
+        ensure!(names == expected && found.pointer("/counts/failed") == Some(&json!(expected.len())), "{found:#}");
         Ok(())
     })
     .await
