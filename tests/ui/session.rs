@@ -5,7 +5,7 @@ use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use http::Method;
 use oarlock_tests::harness::{Answer, SOON, World, WorldOptions, eventually, oarlock, text, with_world};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
