@@ -209,7 +209,7 @@ async fn a_standby_follows_the_promotion_of_a_version_whose_rollout_was_aborted_
     follows_the_promotion_after("abort").await
 }
 
-/// Nobody tells the standby that the undo of one host does not count any more.
+/// An undo on the leader blocks the version on the standby, too. A confirmation on the leader ends that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_standby_follows_the_promotion_of_a_version_that_was_undone_before() -> Result<()> {
     follows_the_promotion_after("undo").await
