@@ -77,13 +77,13 @@ sdk-tests: language-tools ## unit tests of the SDKs of the other languages and o
 # compilers have low priority, and beside tests they take minutes.
 test: kubectl registry tools languages test-plugins sdk-tests ## every crate and behaviour, with Rust and JavaScript; no cluster needed
 	@mkdir -p $(CARGO_TARGET_DIR)/tmp
-	@printf '%s\n' $(TEST_PLUGINS)/*.wasm | xargs -n 1 -P 2 $(BIN)/oarlock compile --cache-dir $(BIN)/code-cache >/dev/null 2>&1 || true
+	@printf '%s\n' $(TEST_PLUGINS)/*.wasm | xargs -n 1 -P 2 $(BIN)/oarlock compile --cache-dir $(BIN)/code-cache/oarlock >/dev/null 2>&1 || true
 	@cargo test --workspace --doc
-	@OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(TEST_PLUGINS) \
+	@log=$(CARGO_TARGET_DIR)/tmp/tests.log failed=0; \
+	  OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(TEST_PLUGINS) \
 	  OARLOCK_LANGUAGES="rust $(LANGUAGES)" RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$(if $(ALL),8,12)} \
-	  cargo --config 'target."cfg(all())".runner=["$(CURDIR)/scripts/time-tests.sh"]' test --workspace --tests \
-	  $(if $(ALL),-- --include-ignored) | tee $(CARGO_TARGET_DIR)/tmp/tests.log
-	@scripts/slowest.sh $(CARGO_TARGET_DIR)/tmp/tests.log
+	  cargo --config 'target."cfg(all())".runner=["$(CURDIR)/scripts/time-tests.sh"]' test --workspace --tests --no-fail-fast \
+	  $(if $(ALL),-- --include-ignored) | tee $$log || failed=1; scripts/test-summary.sh $$log; exit $$failed
 
 test-all: ## make test with the tests that take minutes, every language, a real Neutron, and real control planes where their programs are
 	@$(MAKE) test ALL=1 LANGUAGES="$(ALL_LANGUAGES)"

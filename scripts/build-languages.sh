@@ -52,9 +52,9 @@ case $target in /*) ;; *) target=$PWD/$target ;; esac
 tools=$target/languages
 oarlock=${OARLOCK_BIN:-$target/debug/oarlock}
 [ -x "$oarlock" ] || die "no $oarlock: make build makes it"
-mkdir -p "$out" "$tools/cache" "$target/debug/code-cache"
+mkdir -p "$out" "$tools/cache" "$target/debug/code-cache/oarlock"
 # What is compiled here, the tests need not compile again.
-ln -sfn "$target/debug/code-cache" "$tools/cache/oarlock"
+ln -sfn "$target/debug/code-cache/oarlock" "$tools/cache/oarlock"
 export XDG_CACHE_HOME=$tools/cache
 
 # place FROM TO: by rename, so that nobody reads half a file, and only when it is another one

@@ -1,5 +1,6 @@
 //! A child process whose output is read as it is written.
 
+use super::world::SOON;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::{
@@ -275,23 +276,28 @@ pub fn oarlock_binary() -> Result<PathBuf> {
     executable("OARLOCK_BIN", "oarlock", "oarlock")
 }
 
+/// The folder in whose folder `oarlock` the tests share compiled code, as in `XDG_CACHE_HOME`.
+fn cache_home() -> Result<PathBuf> {
+    Ok(oarlock_binary()?.with_file_name("code-cache"))
+}
+
 /// The folder of the compiled code that tests share.
 ///
 /// # Errors
 ///
 /// The command is not built.
 pub(super) fn code_cache() -> Result<PathBuf> {
-    Ok(oarlock_binary()?.with_file_name("code-cache"))
+    Ok(cache_home()?.join("oarlock"))
 }
 
 /// Runs `oarlock` with these arguments to its end.
 ///
 /// # Errors
 ///
-/// The command is not built, or still runs after three minutes: it may have to compile a large component first.
+/// The command is not built, or still runs after six minutes: it may have to compile a large component first, beside other tests.
 pub async fn oarlock(args: &[&str]) -> Result<std::process::Output> {
     let mut command = Command::new(oarlock_binary()?);
-    command.args(args).stdin(Stdio::null()).kill_on_drop(true);
-    let output = timeout(Duration::from_secs(180), command.output()).await;
+    command.args(args).env("XDG_CACHE_HOME", cache_home()?).stdin(Stdio::null()).kill_on_drop(true);
+    let output = timeout(4 * SOON, command.output()).await;
     Ok(output.with_context(|| format!("oarlock {} still runs", args.join(" ")))??)
 }

@@ -71,7 +71,7 @@ for kubeconfig in ${KUBECONFIG_E2E//:/ }; do
   done
   [ -z "$left" ] || { printf 'left behind in %s:\n%s\n' "$kubeconfig" "$left" >&2; status=1; }
 done
-scripts/slowest.sh "$work/log"
+scripts/test-summary.sh "$work/log"
 sed 's|^|skipped |' "$work/skipped"
 printf 'on a real API server: %s test bodies in %s s; skipped: %s\n' "${#selected[@]}" "$((SECONDS - began))" "$(wc -l <"$work/skipped")"
 exit "$status"

@@ -20,11 +20,11 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 /// How long objects may take to converge, at first and in the end.
-const CONVERGE: Duration = Duration::from_secs(60);
+const CONVERGE: Duration = Duration::from_secs(240);
 /// How long the last versions may take to run: they are compiled with what a busy machine leaves over.
-const RUN: Duration = Duration::from_secs(120);
+const RUN: Duration = Duration::from_secs(480);
 /// How long the host may take to go back to what it used before.
-const CALM_DOWN: Duration = Duration::from_secs(15);
+const CALM_DOWN: Duration = Duration::from_secs(60);
 /// Changes go on this long after the last swap: what is lost then no swap finds again.
 const AFTERMATH: Duration = Duration::from_secs(3);
 
