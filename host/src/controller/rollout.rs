@@ -37,7 +37,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Most objects that stay with the version that runs because a write of the candidate could not be undone.
+/// Most objects that stay with the version that runs, because a write could not be undone, for example.
 const MOST_HELD: usize = 10_000;
 
 /// Objects named in a view.
@@ -133,6 +133,8 @@ struct Plan {
     id: String,
     /// Stands for the resourceVersions of the primaries.
     stamp: u64,
+    /// Objects that the candidate would not reconcile any more.
+    left: usize,
 }
 
 /// See [`Controller::approve_plan`].
@@ -188,7 +190,7 @@ impl Rollout {
         };
         if full {
             self.fail(&format!(
-                "more than {MOST_HELD} objects have a write that cannot be undone; the last, of {key}: {why}"
+                "more than {MOST_HELD} objects stay with the version that runs; the last, {key}: {why}"
             ));
         }
     }
@@ -209,6 +211,27 @@ impl Rollout {
         (progress.phase, progress.since, progress.reason) = (phase, Instant::now(), String::new());
         drop(progress);
         self.tell(RolloutEvent::Step(words.to_owned()));
+    }
+
+    /// Whether the candidate reconciled an object that did not go back to the version that runs.
+    fn has_proof(&self) -> bool {
+        let tally = self.tally();
+        let held = self.held();
+        tally.objects().any(|key| !held.contains_key(key))
+    }
+
+    /// Says once why the canary waits for objects.
+    ///
+    /// * `why` - None: it does not wait any more.
+    fn wait_for_objects(&self, why: Option<&str>) {
+        let reason = why.map(|why| format!("{why}; the canary waits for one, or for `oarlock rollout promote`"));
+        let mut progress = self.progress();
+        let began = progress.reason.is_empty();
+        progress.reason = reason.clone().unwrap_or_default();
+        drop(progress);
+        if let Some(reason) = reason.filter(|_| began) {
+            self.tell(RolloutEvent::Step(reason));
+        }
     }
 
     fn tell(&self, event: RolloutEvent) {

@@ -110,20 +110,25 @@ fn summary(name: &str, entry: &Value) -> String {
             let count = |field: &str| of(&format!("{part}/{field}"));
             let _ = writeln!(
                 lines,
-                "{title}: {} objects, {} of them differ; {} differing writes, {} deletions; {} failing",
+                "{title}: {} objects, {} of them differ; {} differing writes, {} deletions; {} failing{}",
                 count("objects"),
                 count("different"),
                 count("differentWrites"),
                 count("deletes"),
-                count("failing")
+                count("failing"),
+                match &*count("left") {
+                    "" | "0" => String::new(),
+                    left => format!("; {left} not reconciled any more"),
+                }
             );
         }
     }
     if of("/held") != "0" {
         let _ = writeln!(
             lines,
-            "stay with version {running}, because a write could not be undone: {} objects",
-            of("/held")
+            "stay with version {running}: {} objects; the first: {}",
+            of("/held"),
+            of("/heldObjects/0/reason")
         );
     }
     lines.push_str(&differences(rollout));

@@ -48,7 +48,9 @@ impl Controller {
             Some(now) => return Err(other(&now.id)),
             None => return Ok(None),
         }
-        if basis.iter().flatten().any(|basis| basis.is_outdated()) || rollout.stamp() != present.stamp {
+        let left = self.version.get().map(|current| rollout.left(&current, |_, _| true));
+        let same = rollout.stamp() == present.stamp && left.is_none_or(|left| left == present.left);
+        if !same || basis.iter().flatten().any(|basis| basis.is_outdated()) {
             outdated = Some(CHANGED.to_owned());
         }
         if let Some(why) = outdated {

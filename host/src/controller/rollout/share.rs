@@ -66,24 +66,28 @@ impl Rollout {
     ///
     /// # Errors
     ///
-    /// There are objects, and the candidate would be called for none of them: the canary would prove nothing.
+    /// There are objects, and the candidate would be called for none of them: why.
     pub(super) fn choose(&self, current: &Version) -> Result<Option<ReconcileKey>, String> {
         let may_run = self.version.keys().filter(|key| self.may_run(key, current));
-        let first = may_run.min_by_key(|key| self.hash_of(key) % 100);
-        if let Some(key) = &first {
-            self.chosen.store(self.hash_of(key), Relaxed);
+        if let Some(key) = may_run.min_by_key(|key| self.hash_of(key) % 100) {
+            self.chosen.store(self.hash_of(&key), Relaxed);
+            return Ok(Some(key));
         }
         let stays = |key: &ReconcileKey| current.cached(key).is_some_and(|object| !object.deleting());
-        match current.keys().filter(stays).count() {
-            all if first.is_none() && all > 0 => {
-                let (who, labels) = match self.selector() {
-                    Some(_) => ("canary.selector leaves", "none has the labels, or "),
-                    None => ("the canary has", ""),
-                };
-                Err(format!("{who} none of the {all} objects: {labels}they are paused, or not for the candidate"))
-            }
-            _ => Ok(first),
+        let all = current.keys().filter(stays).count();
+        if all == 0 {
+            return Ok(None);
         }
+        let selected = self.selector().is_some();
+        let has = if selected { "canary.selector leaves" } else { "the canary has" };
+        let why = if !self.version.keys().any(|key| current.sees(&key.kind, &key.key)) {
+            "the two versions have no object in common"
+        } else if selected {
+            "none has the labels, or they are paused, or stay with the version that runs"
+        } else {
+            "they are paused, or stay with the version that runs"
+        };
+        Err(format!("{has} none of the {all} objects: {why}"))
     }
 
     /// The number of objects that the version that runs reconciles, and the candidate does not. Its selector may be narrower.

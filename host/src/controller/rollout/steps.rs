@@ -109,16 +109,18 @@ impl Controller {
         let [current, candidate] = basis.map(|basis| basis.stamp().to_string());
         let numbers = [stamp.to_string(), current, candidate, differences.to_string(), left.to_string()].join(" ");
         let id = [&*rollout.version.identity, &numbers];
-        let plan = Plan { id: format!("{:016x}", hash(&id)), stamp };
+        let plan = Plan { id: format!("{:016x}", hash(&id)), stamp, left };
         if let Some(fields) = summary.as_object_mut() {
             fields.insert("id".to_owned(), json!(plan.id));
+            fields.insert("left".to_owned(), json!(left));
         }
         let mut why = format!(
             "plan {}: it would make {changes} writes that the version that runs would not make, {deletes} of them deletions",
             plan.id
         );
         if left > 0 {
-            let _ = write!(why, ", and not reconcile {left} objects any more");
+            let objects = if left == 1 { "object" } else { "objects" };
+            let _ = write!(why, ", and not reconcile {left} {objects} any more");
         }
         let over = |count: usize, most: Option<u32>| most.is_some_and(|most| count > most as usize);
         let waits =
@@ -244,35 +246,46 @@ impl Controller {
         self.version.get().map_or(Ok(None), |current| rollout.choose(&current))
     }
 
-    /// Gives the candidate a share of the objects for some time, and at least until each of them was reconciled.
+    /// Gives the candidate a share of the objects for some time, and at least until each of them was reconciled. While there are objects, and it
+    /// may reconcile none of them, the canary waits.
     async fn canary(&self, rollout: &Rollout, share: u32, each: Duration) -> Result<(), String> {
         // Before the share, so that no event of its objects is lost.
         rollout.version.set_event_mode(EventMode::Enqueue);
         rollout.share.store(share, Relaxed);
-        let proves = |key: &ReconcileKey| self.version.get().is_some_and(|current| rollout.may_run(key, &current));
-        if rollout.tally().is_empty() && !rollout.keys().iter().any(proves) {
-            self.choose(rollout)?;
+        let may_run = |key: &ReconcileKey| self.version.get().is_some_and(|current| rollout.may_run(key, &current));
+        let mut keys = rollout.keys();
+        if !rollout.has_proof() && !keys.iter().any(may_run) {
+            // An error tells the first look.
+            keys.extend(self.choose(rollout).ok().flatten());
         }
-        let keys = rollout.keys();
         let count = keys.len();
         let words = format!("canary: the candidate reconciles {share} % of the objects, now {count}");
         rollout.begin(Phase::Canary(share), &words);
         for key in keys {
             self.queue.add(key, Trigger::Swap);
         }
-        let until = Instant::now() + each;
+        let mut until = Instant::now() + each;
         loop {
             if let Some(fault) = rollout.tally().fault() {
                 return Err(fault);
             }
             let began = Instant::now();
-            if began >= until && all_ran(rollout, &self.name) {
-                if !rollout.tally().is_empty() {
+            if rollout.has_proof() {
+                if began >= until && all_ran(rollout, &self.name) {
                     return Ok(());
                 }
-                // Its objects were paused, for instance.
-                let Some(key) = self.choose(rollout)? else { return Ok(()) };
-                self.queue.add(key, Trigger::Swap);
+            } else if !rollout.keys().iter().any(may_run) {
+                // Its objects are paused, for instance.
+                match self.choose(rollout) {
+                    Ok(Some(key)) => {
+                        rollout.wait_for_objects(None);
+                        self.queue.add(key, Trigger::Swap);
+                        until = Instant::now() + each;
+                    }
+                    Ok(None) if began >= until => return Ok(()),
+                    Ok(None) => {}
+                    Err(why) => rollout.wait_for_objects(Some(&why)),
+                }
             }
             // Of many objects a look takes long.
             tokio::time::sleep(LOOK.max(began.elapsed() * PAUSE)).await;

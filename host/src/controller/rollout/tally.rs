@@ -164,9 +164,9 @@ impl Tally {
         self.objects.contains(key)
     }
 
-    /// Whether no object was compared.
-    pub(super) fn is_empty(&self) -> bool {
-        self.objects.is_empty()
+    /// The objects that were compared.
+    pub(super) fn objects(&self) -> impl Iterator<Item = &ReconcileKey> {
+        self.objects.iter()
     }
 
     /// The number of differing writes.
