@@ -226,6 +226,9 @@ impl Rollout {
     fn wait_for_objects(&self, why: Option<&str>) {
         let reason = why.map(|why| format!("{why}; the canary waits for one, or for `oarlock rollout promote`"));
         let mut progress = self.progress();
+        if !matches!(progress.phase, Phase::Canary(_)) {
+            return;
+        }
         let began = progress.reason.is_empty();
         progress.reason = reason.clone().unwrap_or_default();
         drop(progress);

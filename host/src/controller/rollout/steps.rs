@@ -270,21 +270,25 @@ impl Controller {
                 return Err(fault);
             }
             let began = Instant::now();
-            if rollout.has_proof() {
-                if began >= until && all_ran(rollout, &self.name) {
+            let has_proof = rollout.has_proof();
+            if has_proof || rollout.keys().iter().any(may_run) {
+                rollout.wait_for_objects(None);
+                if has_proof && began >= until && all_ran(rollout, &self.name) {
                     return Ok(());
                 }
-            } else if !rollout.keys().iter().any(may_run) {
-                // Its objects are paused, for instance.
+            } else {
+                // Its objects are paused, for instance. The time of the share begins with the first object that it has.
                 match self.choose(rollout) {
-                    Ok(Some(key)) => {
-                        rollout.wait_for_objects(None);
-                        self.queue.add(key, Trigger::Swap);
-                        until = Instant::now() + each;
-                    }
                     Ok(None) if began >= until => return Ok(()),
                     Ok(None) => {}
-                    Err(why) => rollout.wait_for_objects(Some(&why)),
+                    Ok(Some(key)) => {
+                        until = Instant::now() + each;
+                        self.queue.add(key, Trigger::Swap);
+                    }
+                    Err(why) => {
+                        until = Instant::now() + each;
+                        rollout.wait_for_objects(Some(&why));
+                    }
                 }
             }
             // Of many objects a look takes long.
