@@ -340,6 +340,10 @@ impl Lifecycle {
             Message::Loaded { file, generation, read } => self.loaded(&file, generation, read),
             Message::Synced { plugin, version } => {
                 if let Some(file) = self.swapper.synced(&plugin, &version) {
+                    // Until now another load of the file would need it.
+                    if let Some(versions) = &self.options.object_versions {
+                        versions.remove(&plugin);
+                    }
                     // The file may have contained another plugin before.
                     self.retirement.end_others_of(&file, &plugin);
                     self.evaluate_waiting();

@@ -14,7 +14,7 @@ use oarlock_tests::harness::{
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-fn unavailable() -> Action {
+pub(super) fn unavailable() -> Action {
     Action::Answer { status: StatusCode::SERVICE_UNAVAILABLE, headers: Vec::new(), body: Vec::new().into() }
 }
 
