@@ -35,7 +35,7 @@ pub use preview::PreviewRequest;
 pub use registry::State;
 pub use saved_versions::LeftBehind;
 pub use undo::GoBack;
-pub(crate) use undo::UNDONE;
+pub(crate) use undo::{UNDONE, undone_on_the_leader};
 
 use crate::api::GroupVersionKind;
 use crate::apply::HeldObjects;
