@@ -19,16 +19,16 @@ use tokio::time::Instant;
 /// Begins the reason of a version that a person went back from.
 pub(crate) const UNDONE: &str = "a person went back";
 
-/// The reason on a standby. It begins with [`UNDONE`], but the standby follows when the leader runs the version after all.
-pub(crate) fn undone_on_the_leader() -> String {
-    format!("{UNDONE} on the host that leads")
-}
-
 /// For how long a pull is begun again after faults that pass. The version in the file does not run meanwhile.
 const PULL_RETRIES_FOR: Duration = Duration::from_secs(60);
 
 /// Longest pause between two attempts, unless the registry states a longer one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+
+/// The reason on a standby. It begins with [`UNDONE`], but the standby follows when the leader runs the version after all.
+pub(crate) fn undone_on_the_leader() -> String {
+    format!("{UNDONE} on the host that leads")
+}
 
 /// Where to go back to.
 #[derive(Clone, Debug, PartialEq, Eq)]
