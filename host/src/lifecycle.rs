@@ -35,7 +35,7 @@ pub use preview::PreviewRequest;
 pub use registry::State;
 pub use saved_versions::LeftBehind;
 pub use undo::GoBack;
-pub(crate) use undo::UNDONE;
+pub(crate) use undo::{UNDONE, undone_on_the_leader};
 
 use crate::api::GroupVersionKind;
 use crate::apply::HeldObjects;
@@ -340,6 +340,10 @@ impl Lifecycle {
             Message::Loaded { file, generation, read } => self.loaded(&file, generation, read),
             Message::Synced { plugin, version } => {
                 if let Some(file) = self.swapper.synced(&plugin, &version) {
+                    // Until now another load of the file would need it.
+                    if let Some(versions) = &self.options.object_versions {
+                        versions.remove(&plugin);
+                    }
                     // The file may have contained another plugin before.
                     self.retirement.end_others_of(&file, &plugin);
                     self.evaluate_waiting();

@@ -215,6 +215,42 @@ async fn a_standby_follows_the_promotion_of_a_version_that_was_undone_before() -
     follows_the_promotion_after("undo").await
 }
 
+/// A person went back from the code, whatever its grant is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_next_leader_does_not_roll_out_a_version_that_was_undone_because_its_grant_has_another_permission()
+-> Result<()> {
+    with_world(options(), async |world: Arc<World>| {
+        let steps = json!({"canary": {"percent": 50, "for": "1h"}});
+        let (leader, heir) = two_hosts(&world, &steps).await?;
+        for replica in [&leader, &heir] {
+            replica.plugins.place("misfit.wasm", &misfit_version("2", "marked")?)?;
+        }
+        let (mut leader, heir) = by_role(leader, heir, &phase("canary")).await?;
+        command(&leader, &["rollout", "undo"]).await?;
+        let undone = |entry: &Value| {
+            let blocked = text(entry, "/next/reason").starts_with("rolled back: a person went back");
+            blocked && entry["rollout"].is_null() && text(entry, "/version") == "1"
+        };
+        shows(&leader, "the undo", &undone).await?;
+        shows(&heir, "the undo on the standby", &undone).await?;
+        drop(leader.host.take());
+        eventually(3 * SOON, "another leader", || async {
+            ensure!(heir.holds("misfit").await?);
+            Ok(())
+        })
+        .await?;
+        heir.plugins.grant("misfit", &grant(&steps)?.rule("", &["secrets"], &["get"]))?;
+        eventually(SOON, "the change of the grant", || async {
+            let lines = heir.host()?.process().lines();
+            ensure!(lines.iter().any(|line| line.text.contains("grant changed")));
+            Ok(())
+        })
+        .await?;
+        shows(&heir, "still the undo", &undone).await
+    })
+    .await
+}
+
 async fn follows_the_promotion_after(verb: &'static str) -> Result<()> {
     with_world(options(), async move |world: Arc<World>| {
         let (leader, heir) = two_hosts(&world, &json!({"canary": {"percent": 50, "for": "1h"}})).await?;

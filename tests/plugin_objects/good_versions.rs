@@ -1,12 +1,13 @@
 //! The good version of a plugin survives the end of all hosts with their caches: the object knows it, and the registry has it.
 
 use super::declared::{apply, grant};
+use super::undo::unavailable;
 use super::{definition, shows, wish};
 use crate::hot_swap::{object, seen, set};
 use crate::oci;
 use crate::plan::ALONE;
-use anyhow::{Result, ensure};
-use oarlock_tests::harness::{Registry, World, misfit_version, text, with_world};
+use anyhow::{Context, Result, ensure};
+use oarlock_tests::harness::{Gate, Registry, Rule, Tripwire, Upstream, World, misfit_version, text, with_world};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -90,6 +91,41 @@ async fn the_good_version_survives_the_end_of_all_hosts_and_their_caches() -> Re
         };
         shows(&world, "misfit", "the end of the rollout, and what is missing", fault).await?;
         Ok(())
+    })
+    .await
+}
+
+/// The host pulls the good version when its grant changes, and loads the plugin a second time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_grant_that_changes_while_the_registry_has_a_fault_does_not_lose_the_good_version() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        definition(&world).await?;
+        let registry = Registry::open(world.folder()).await?;
+        let gate = Gate::open(Upstream::Http(format!("http://{}", registry.address())), Tripwire::default()).await?;
+        let reference = format!("{}/team/misfit:v", gate.url().replace("http://", "oci://"));
+        host(&world, "first").await?;
+        push(&registry, "one", "").await?;
+        let mut granted = grant(&world);
+        granted["rollout"] = json!({"canary": {"percent": 100, "for": "1h"}});
+        apply(&world, "misfit", &json!({"source": {"reference": reference}, "grant": granted})).await?;
+        object(&world, "a", "", &json!({})).await?;
+        seen(&world, "a", "first").await?;
+        let known = |object: &Value| text(object, "/status/revisions/0/reference").contains('@');
+        let shown = shows(&world, "misfit", "the reference of version one", known).await?;
+        let good = text(&shown, "/status/revisions/0/reference");
+        let (_, manifest) = good.split_once('@').context("no digest")?;
+        world.kill_host().await?;
+
+        push(&registry, "two", "marked").await?;
+        let fault = gate.rule(Rule::every(unavailable()).path(&format!("/manifests/{manifest}")).times(3));
+        host(&world, "second").await?;
+        fault.hit().await?;
+        granted["workers"] = json!(3);
+        apply(&world, "misfit", &json!({"source": {"reference": reference}, "grant": granted})).await?;
+        let canary = |object: &Value| {
+            text(object, "/status/version") == "one" && text(object, "/status/rollout/version") == "two"
+        };
+        shows(&world, "misfit", "the rollout of version two", canary).await.map(drop)
     })
     .await
 }

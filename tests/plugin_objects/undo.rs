@@ -14,7 +14,7 @@ use oarlock_tests::harness::{
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-fn unavailable() -> Action {
+pub(super) fn unavailable() -> Action {
     Action::Answer { status: StatusCode::SERVICE_UNAVAILABLE, headers: Vec::new(), body: Vec::new().into() }
 }
 
@@ -258,7 +258,7 @@ async fn a_new_host_reconciles_nothing_with_the_version_that_was_undone() -> Res
         let (_, manifest) = undone_to.split_once('@').context("no digest")?;
         let mark = world.kubernetes_gate.mark();
         // A fault that passes.
-        let _fault = gate.rule(Rule::every(unavailable()).path(&format!("/manifests/{manifest}")).times(2));
+        let fault = gate.rule(Rule::every(unavailable()).path(&format!("/manifests/{manifest}")).times(2));
         host("second").await?;
         rollouts::object(&world, "late").await?;
         eventually(2 * SOON, "the child of a new object", || async {
@@ -269,6 +269,7 @@ async fn a_new_host_reconciles_nothing_with_the_version_that_was_undone() -> Res
         let wrong = world.kubernetes_gate.writes_since(mark).into_iter();
         let wrong: Vec<_> = wrong.filter(|write| String::from_utf8_lossy(&write.body).contains("\"marked\"")).collect();
         ensure!(wrong.is_empty(), "{wrong:?}");
+        ensure!(fault.hits() == 2, "the registry had {} faults", fault.hits());
         shows(&world, "misfit", "version one", back).await.map(drop)
     })
     .await

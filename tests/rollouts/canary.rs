@@ -398,6 +398,7 @@ async fn going_back_to_an_earlier_version_takes_no_rollout() -> Result<()> {
         rollout(&world, "the candidate", |shown| shown["compared"]["objects"] == 4).await?;
         let address = world.host(async |host| Ok(host.admin().base().trim_start_matches("http://").to_owned())).await?;
         let undo = async || oarlock(&["rollout", "undo", "misfit", "--admin-addr", &address]).await;
+        // `started` waits for revision 1, and this is revision 2.
         command(&world, "promote").await?;
         runs(&world, "two").await?;
         eventually(SOON, "the way back", || async {
@@ -411,7 +412,16 @@ async fn going_back_to_an_earlier_version_takes_no_rollout() -> Result<()> {
             ensure!(marked(&world).await? == 0 && journals(&world).await? == 0);
             Ok(())
         })
-        .await
+        .await?;
+        // A revision that is rolled out now is no way back, and its rollout goes on.
+        let confirmed = oarlock(&["confirm", "misfit", "--admin-addr", &address]).await?;
+        ensure!(confirmed.status.success(), "{}", String::from_utf8_lossy(&confirmed.stderr));
+        rollout(&world, "the candidate again", |shown| shown["compared"]["objects"] == 4).await?;
+        let undo = ["rollout", "undo", "misfit", "--to-revision", "2", "--admin-addr", &address];
+        let said = String::from_utf8_lossy(&oarlock(&undo).await?.stderr).into_owned();
+        ensure!(said.contains("version two of plugin misfit is rolled out now") && !said.contains("aborted"), "{said}");
+        ensure!(!plugin(&world).await?["rollout"].is_null(), "the rollout ended");
+        Ok(())
     })
     .await
 }

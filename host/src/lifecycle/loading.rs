@@ -206,7 +206,7 @@ impl Load {
     /// The good version of an earlier host, for a plugin that does not run yet.
     async fn earlier(&self, candidate: &CandidateVersion, written: Option<PluginGrant>) -> Option<Earlier> {
         let plugin = candidate.name().to_owned();
-        if lock(&self.loader.registry).plugins.contains_key(&plugin) {
+        if lock(&self.loader.registry).plugins.get(&plugin).is_some_and(|plugin| plugin.running.is_some()) {
             return None;
         }
         let (digest, config) = candidate.published();
@@ -260,7 +260,7 @@ impl Load {
     /// before that in any case.
     async fn remembered(&self, plugin: &str, digest: &str) -> Option<Saved> {
         self.candidate.pulled.as_ref()?;
-        let remembered = self.loader.object_versions.as_ref()?.take(plugin).await?;
+        let remembered = self.loader.object_versions.as_ref()?.get(plugin).await?;
         let ObjectVersion { digest: good, reference, rejected } = remembered;
         if good == digest {
             return None;

@@ -38,20 +38,25 @@ impl ObjectVersions {
         });
     }
 
-    /// Takes the version of a plugin, once, when the objects are read.
+    /// The version of a plugin, when the objects are read.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future changes nothing.
-    pub(super) async fn take(&self, plugin: &str) -> Option<ObjectVersion> {
+    pub(super) async fn get(&self, plugin: &str) -> Option<ObjectVersion> {
         // An error is impossible: `self` owns the sender.
         let _ = self.known.subscribe().wait_for(Option::is_some).await;
-        let mut taken = None;
+        self.known.borrow().as_ref()?.get(plugin).cloned()
+    }
+
+    /// Forgets the version of a plugin that runs on this host by now.
+    pub(super) fn remove(&self, plugin: &str) {
         self.known.send_if_modified(|known| {
-            taken = known.as_mut().and_then(|known| known.remove(plugin));
+            if let Some(known) = known {
+                known.remove(plugin);
+            }
             false
         });
-        taken
     }
 }
 
@@ -60,7 +65,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_first_versions_count_and_each_is_taken_once() {
+    async fn the_first_versions_count_until_their_plugin_runs() {
         let of = |digest: &str| {
             let version = ObjectVersion { digest: digest.to_owned(), reference: String::new(), rejected: None };
             BTreeMap::from([("a".to_owned(), version)])
@@ -68,13 +73,18 @@ mod tests {
         let versions = ObjectVersions::default();
         let waiting = tokio::spawn({
             let versions = versions.clone();
-            async move { versions.take("a").await }
+            async move { versions.get("a").await }
         });
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished(), "the objects are not read yet");
         versions.set_once(of("1"));
         versions.set_once(of("2"));
         assert_eq!(waiting.await.unwrap().unwrap().digest, "1");
-        assert_eq!(versions.take("a").await, None);
+        // The load that asked may have been aborted.
+        assert_eq!(versions.get("a").await.unwrap().digest, "1");
+        versions.remove("a");
+        assert_eq!(versions.get("a").await, None);
+        versions.set_once(of("3"));
+        assert_eq!(versions.get("a").await, None, "it ran");
     }
 }

@@ -3,7 +3,7 @@
 use super::candidate::{CandidateVersion, Granting};
 use super::registry::{BlockedReason, FileState, Plugin, Registry};
 use super::swapper::Swapper;
-use super::undo::UNDONE;
+use super::undo::{UNDONE, undone_on_the_leader};
 use super::{Lifecycle, lock};
 use crate::controller::{RolloutEvent, Version};
 use crate::grants::RolloutSteps;
@@ -182,7 +182,9 @@ impl Lifecycle {
                 let FileState::Blocked { candidate, why: BlockedReason::RolledBack(why) } = &file.file_state else {
                     return None;
                 };
-                let plugin = registry.plugins.get(candidate.name()).filter(|_| !why.starts_with(UNDONE))?;
+                // Of an undo on this host the leader knows nothing.
+                let undone_here = why.starts_with(UNDONE) && *why != undone_on_the_leader();
+                let plugin = registry.plugins.get(candidate.name()).filter(|_| !undone_here)?;
                 // Without steps nobody decided that this version is good.
                 plugin.steps(candidate).filter(|_| runs_elsewhere(plugin, candidate))?;
                 let name = candidate.name().to_owned();

@@ -7,7 +7,7 @@ use super::accept::drops;
 use super::actions::leads;
 use super::candidate::{CandidateVersion, Granting};
 use super::loading::{Load, Loader};
-use super::registry::{FileState, Registry, Running};
+use super::registry::{FileState, Plugin, Registry, Running};
 use super::saved_versions::{Revision, SavedVersions};
 use super::{Lifecycle, Message, lock};
 use data_encoding::HEXLOWER;
@@ -19,8 +19,16 @@ use tokio::time::Instant;
 /// Begins the reason of a version that a person went back from.
 pub(crate) const UNDONE: &str = "a person went back";
 
-/// For how long a pull is repeated after faults that pass. Meanwhile the version that somebody took back does not run.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// For how long a pull is begun again after faults that pass. The version in the file does not run meanwhile.
+const PULL_RETRIES_FOR: Duration = Duration::from_secs(60);
+
+/// Longest pause between two attempts, unless the registry states a longer one.
+const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+
+/// The reason on a standby. It begins with [`UNDONE`], but the standby follows when the leader runs the version after all.
+pub(crate) fn undone_on_the_leader() -> String {
+    format!("{UNDONE} on the host that leads")
+}
 
 /// Where to go back to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,15 +78,17 @@ pub(super) struct Found {
 type Answer = oneshot::Sender<Result<String, String>>;
 
 impl Loader {
-    /// Loads the version to go back to, in a task. The task ends when nobody waits for the answer any more.
+    /// Loads the version to go back to, in a task.
     ///
     /// * `aborted` - the rollout that was aborted for it, in words.
     fn go_back(&self, plugin: String, to: GoBack, aborted: Option<String>, mut answer: Answer) {
         let loader = self.clone();
+        let by_object = matches!(to, GoBack::Digest { .. });
         tokio::spawn(async move {
             let loaded = tokio::select! {
                 loaded = loader.load_earlier(plugin.clone(), to.clone()) => loaded,
-                () = answer.closed() => return,
+                // The Plugin object wants another version by now. An undo on one host goes on if its client disconnects.
+                () = answer.closed(), if by_object => return,
             };
             match loaded {
                 Ok(ready) => {
@@ -163,7 +173,7 @@ impl Loader {
         tokio::task::spawn_blocking(find).await.map_err(|error| error.to_string())?
     }
 
-    /// The file of a version in a registry. Repeats the pull for a minute after faults that pass.
+    /// The file of a version in a registry. After faults that pass it pulls again, and begins no attempt after [`PULL_RETRIES_FOR`].
     ///
     /// * `digest` - SHA-256 of the file, in hex.
     pub(super) async fn pull(&self, reference: &str, digest: &str) -> Result<Vec<u8>, String> {
@@ -171,7 +181,7 @@ impl Loader {
             return Err(format!("this host cannot pull {reference}, and does not have the code"));
         };
         let reference: crate::oci::Reference = reference.parse()?;
-        let (until, mut pause) = (Instant::now() + PATIENCE, Duration::from_secs(1));
+        let (until, mut pause) = (Instant::now() + PULL_RETRIES_FOR, Duration::from_secs(1));
         let content = loop {
             let error = match puller.pull(&reference).await {
                 Ok(content) => break content,
@@ -183,7 +193,7 @@ impl Loader {
             }
             tracing::warn!(%reference, reason = crate::chain(&error), "an earlier version is not pulled, retrying");
             tokio::time::sleep_until(again).await;
-            pause *= 2;
+            pause = (pause * 2).min(LONGEST_PAUSE);
         };
         let read = tokio::task::spawn_blocking(move || std::fs::read(content.path)).await;
         let wasm = read.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
@@ -225,7 +235,7 @@ impl Lifecycle {
     /// Goes back. If the newest version is rolled out, that ends first.
     pub(super) fn begin_to_go_back(&self, name: String, to: GoBack, answer: Answer) {
         // There may be no such revision, or the grant does not suffice for it: then the rollout goes on.
-        let aborted = if matches!(to, GoBack::Revision(_)) { Ok(None) } else { self.abort_rollout(&name, &to) };
+        let aborted = if matches!(to, GoBack::Revision(_)) { Ok(None) } else { self.abort_rollout(&name, &to, None) };
         match aborted {
             // The version that runs is the one before the candidate.
             Ok(Some(aborted)) if to == GoBack::Last => drop(answer.send(Ok(aborted))),
@@ -235,7 +245,14 @@ impl Lifecycle {
     }
 
     /// Aborts the rollout of the newest version. Returns a line for people; none: it is not rolled out.
-    fn abort_rollout(&self, name: &str, to: &GoBack) -> Result<Option<String>, String> {
+    ///
+    /// * `earlier` - the version to go back to, if it is loaded. The rollout goes on if there is no way back to it.
+    fn abort_rollout(
+        &self,
+        name: &str,
+        to: &GoBack,
+        earlier: Option<&CandidateVersion>,
+    ) -> Result<Option<String>, String> {
         let mut registry = lock(&self.registry);
         let Some(plugin) = registry.plugins.get(name) else { return Ok(None) };
         let Some(FileState::RollingOut(candidate)) = registry.files.get(&plugin.file).map(|file| &file.file_state)
@@ -252,6 +269,15 @@ impl Lifecycle {
             }
             leads(&registry, name)?;
         }
+        if let Some(earlier) = earlier {
+            if earlier.digest() == candidate.digest() {
+                let version = &earlier.compiled.manifest.version;
+                return Err(format!(
+                    "version {version} of plugin {name} is rolled out now: oarlock rollout promote {name} ends its steps"
+                ));
+            }
+            drops_nothing(plugin, earlier)?;
+        }
         let version = self.swapper.abort(&mut registry, name, &to.why())?;
         Ok(Some(format!("rollout of version {version} of plugin {name} aborted")))
     }
@@ -260,7 +286,7 @@ impl Lifecycle {
     pub(super) fn go_back(&mut self, found: Found, answer: Answer) {
         let Found { plugin, to, mut aborted, ready } = found;
         if matches!(to, GoBack::Revision(_)) {
-            match self.abort_rollout(&plugin, &to) {
+            match self.abort_rollout(&plugin, &to, ready.as_ref().map(|ready| &ready.candidate)) {
                 Ok(now) => aborted = now,
                 Err(why) => return drop(answer.send(Err(why))),
             }
@@ -338,13 +364,17 @@ fn undone(registry: &Registry, name: &str, to: &CandidateVersion) -> Result<(Str
     if newest.digest() == to.digest() {
         return Err(format!("the file of plugin {name} has this version: oarlock confirm {name} runs it again"));
     }
-    if let Some(current) = plugin.controller.current()
-        && let Some((what, objects)) = drops(&current, &to.manifest())
-    {
-        return Err(format!(
-            "version {} drops {what}, and {objects} objects depend on it: put its file in place and confirm it",
-            to.compiled.manifest.version
-        ));
-    }
+    drops_nothing(plugin, to)?;
     Ok((plugin.file.clone(), newest))
+}
+
+/// Checks that a version to go back to drops no kind and no cleanup of the version that runs: that needs a confirmation.
+fn drops_nothing(plugin: &Plugin, to: &CandidateVersion) -> Result<(), String> {
+    let dropped = plugin.controller.current().and_then(|current| drops(&current, &to.manifest()));
+    dropped.map_or(Ok(()), |(what, objects)| {
+        let version = &to.compiled.manifest.version;
+        Err(format!(
+            "version {version} drops {what}, and {objects} objects depend on it: put its file in place and confirm it"
+        ))
+    })
 }

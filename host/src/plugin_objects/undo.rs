@@ -6,10 +6,9 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::task::JoinHandle;
-use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
 
-/// Pause after an attempt.
+/// Pause after the end of an attempt.
 const AGAIN: Duration = Duration::from_secs(5);
 
 /// The states of a plugin with a version that runs. In others the digest is that of a version that may come.
@@ -37,21 +36,22 @@ pub(super) struct Undoing {
 #[derive(Debug)]
 struct Attempt {
     wish: Wish,
-    at: Instant,
-    task: JoinHandle<()>,
+    /// The request, and the pause after it. A pull may take long, and its version may not be wanted any more.
+    task: AbortOnDropHandle<()>,
 }
 
 impl Attempt {
+    fn begin(wish: Wish, request: impl Future<Output = ()> + Send + 'static) -> Self {
+        let task = tokio::spawn(async move {
+            request.await;
+            tokio::time::sleep(AGAIN).await;
+        });
+        Self { wish, task: AbortOnDropHandle::new(task) }
+    }
+
     /// Whether it is too early for another one.
     fn goes_on(&self, wish: &Wish) -> bool {
-        self.wish == *wish && (!self.task.is_finished() || self.at.elapsed() < AGAIN)
-    }
-}
-
-impl Drop for Attempt {
-    /// A pull may take long, and its version may not be wanted any more.
-    fn drop(&mut self) {
-        self.task.abort();
+        self.wish == *wish && !self.task.is_finished()
     }
 }
 
@@ -84,9 +84,8 @@ impl Undoing {
                 // Why another wish could not be obeyed says nothing about this one.
                 self.failed().remove(name);
             }
-            let at = Instant::now();
-            let task = tokio::spawn(obey(name.clone(), wish.clone(), lifecycle.clone(), Arc::clone(&self.failed)));
-            self.began.insert(name.clone(), Attempt { wish, at, task });
+            let request = request(name.clone(), wish.clone(), lifecycle.clone(), Arc::clone(&self.failed));
+            self.began.insert(name.clone(), Attempt::begin(wish, request));
         }
     }
 
@@ -106,7 +105,7 @@ impl Undoing {
 }
 
 /// Asks for what the object wants, and notes why it cannot be.
-async fn obey(name: String, wish: Wish, lifecycle: Handle, failed: Arc<Mutex<BTreeMap<String, String>>>) {
+async fn request(name: String, wish: Wish, lifecycle: Handle, failed: Arc<Mutex<BTreeMap<String, String>>>) {
     let about = |digest: String, action: Action| {
         let version = WaitingVersion { plugin: name.clone(), digest, config: None };
         Action::About(version, Box::new(action))
@@ -202,6 +201,17 @@ pub(super) fn is_undone(entry: &Value) -> bool {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_attempt_that_takes_long_is_followed_by_a_pause() {
+        let wish = Wish::Return("sha256:b".to_owned());
+        let attempt = Attempt::begin(wish.clone(), tokio::time::sleep(Duration::from_secs(60)));
+        assert!(!attempt.goes_on(&Wish::Return("sha256:c".to_owned())), "another wish does not wait");
+        tokio::time::sleep(Duration::from_secs(64)).await;
+        assert!(attempt.goes_on(&wish));
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert!(!attempt.goes_on(&wish));
+    }
 
     #[test]
     fn a_wish_is_for_one_version_of_the_source() {

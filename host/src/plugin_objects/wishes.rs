@@ -5,7 +5,7 @@ use super::{Live, PluginObjects, kind, status, undo};
 use crate::apply::WriteIdentity;
 use crate::apply::events::{Event, Regarding};
 use crate::controller::{RECONCILE_AT, Shared};
-use crate::lifecycle::{Action, Handle, UNDONE, WaitingVersion};
+use crate::lifecycle::{Action, Handle, UNDONE, WaitingVersion, undone_on_the_leader};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -95,9 +95,9 @@ impl PluginObjects {
             let text = |field: &str| candidate.get(field).and_then(Value::as_str).map(str::to_owned);
             let (digest, config) = (text("digest").unwrap_or_default(), text("config"));
             let version = WaitingVersion { plugin: name.clone(), digest, config };
-            // Of an undo on one host the others know nothing: this one follows when the version runs after all.
-            let why = if why == UNDONE { "undone on the host that leads" } else { why };
-            let abort = Action::FollowAbort(name.clone(), why.to_owned());
+            // The person may change their mind on that host, and this one follows.
+            let why = if why == UNDONE { undone_on_the_leader() } else { why.to_owned() };
+            let abort = Action::FollowAbort(name.clone(), why);
             if let Err(error) = self.lifecycle.act(Action::About(version, Box::new(abort))).await {
                 tracing::warn!(plugin = name, error, "the rollout that the leader aborted goes on here");
             }
@@ -138,13 +138,13 @@ impl PluginObjects {
             let (lifecycle, shared) = (self.lifecycle.clone(), self.shared.clone());
             let regarding = live.get(name).map(|live| Regarding::new(&kind(), &live.object));
             // The host may read many objects again before it answers.
-            tokio::spawn(approve(lifecycle, shared, action, (name.clone(), digest.to_owned()), regarding));
+            tokio::spawn(request_approval(lifecycle, shared, action, (name.clone(), digest.to_owned()), regarding));
         }
     }
 }
 
 /// Asks for an approval, and tells in the log, and in an event of the Plugin object, when it does not count.
-async fn approve(
+async fn request_approval(
     lifecycle: Handle,
     shared: Shared,
     action: Result<Action, String>,
