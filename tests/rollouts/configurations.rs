@@ -105,8 +105,8 @@ async fn who_saw_one_configuration_of_the_code_promotes_and_aborts_no_other_one(
         let digest = text(&plugin(&world).await?, "/rollout/digest");
         for action in ["promote", "abort"] {
             let refused = act(&world, action, &digest, before).await?;
-            let told =
-                refused.text().contains("with this configuration is not the one that waits or is rolled out now");
+            let there = format!("with this configuration: version one ({digest}) is rolled out now with another one");
+            let told = refused.text().contains(&there);
             ensure!(refused.status == 409 && told, "{action}: {} {}", refused.status, refused.text());
         }
         let promoted = act(&world, "promote", &digest, now).await?;
