@@ -65,6 +65,7 @@ use crate::metrics::PluginMetrics;
 use crate::plugin::{Pool, Reads};
 use crate::workqueue::{Trigger, WorkQueue};
 use breaker::Breaker;
+use changed_fields::KeptBytes;
 use current_version::CurrentVersion;
 use dependencies::Dependencies;
 use flight_recorder::PluginRecords;
@@ -102,6 +103,8 @@ pub struct Controller {
     reviewer: Reviewer,
     stats: Stats,
     marks: Arc<Marks>,
+    /// Of the events in the queue.
+    kept_bytes: Arc<KeptBytes>,
     dependencies: Arc<Dependencies>,
     last_writes: LastWrites,
     recent: RecentReconciles,
@@ -146,6 +149,7 @@ impl Controller {
             health,
             stats: Stats::default(),
             marks: Arc::new(Marks::new(&metrics)),
+            kept_bytes: Arc::default(),
             dependencies: Arc::default(),
             last_writes: LastWrites::default(),
             recent: RecentReconciles::default(),
@@ -169,6 +173,7 @@ impl Controller {
             queue: self.queue.clone(),
             tombstones: Arc::clone(&self.tombstones),
             marks: Arc::clone(&self.marks),
+            kept_bytes: Arc::clone(&self.kept_bytes),
             dependencies: Arc::clone(&self.dependencies),
             writer: self.shared.writer.clone(),
             event_mode: Arc::clone(&event_mode),

@@ -131,7 +131,9 @@ async fn an_object_that_is_made_again_in_a_canary_stays_with_the_version_that_ru
         // Both events arrive before the next reconcile.
         plugin("pause").await?;
         world.cluster.delete(&format!("{}/o3", config_maps(&world))).await?;
+        cached(&world, "o3", false).await?;
         create(&world, "o3", &json!({"misfit": "true", "tier": "live"})).await?;
+        cached(&world, "o3", true).await?;
         plugin("resume").await?;
         let held = |shown: &Value| shown["heldObjects"].to_string().contains("another object had this name before");
         rollout(&world, "the object to stay", held).await?;
@@ -183,6 +185,18 @@ async fn after_a_fault_every_object_of_the_share_is_reconciled_by_the_version_th
             by(&world, &format!("o{number}"), "one").await?;
         }
         ensure!(text(&plugin(&world).await?, "/version") == "one" && journals(&world).await? == 0);
+        Ok(())
+    })
+    .await
+}
+
+/// Waits until the watch has shown that an object is there, or that it is not.
+async fn cached(world: &World, name: &str, is_there: bool) -> Result<()> {
+    let object = (world.namespace.as_str(), name);
+    eventually(SOON, &format!("{name} in the cache: {is_there}"), || async {
+        let of_plugin = crate::explain::of_plugin;
+        let shown = world.host(async |host| of_plugin(host, "misfit", "ConfigMap", object).await).await?;
+        ensure!(shown.pointer("/cached") == Some(&json!(is_there)), "{shown:#}");
         Ok(())
     })
     .await

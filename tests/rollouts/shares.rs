@@ -2,7 +2,7 @@
 
 use super::{children, command, config_maps, marked, objects, plugin, restored, rollout, runs, share, started};
 use crate::plan::ALONE;
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use oarlock_tests::harness::{SOON, World, eventually, misfit_version, misfit_with, steady, text, with_world};
 use serde_json::{Value, json};
 use std::{
@@ -54,13 +54,15 @@ async fn a_selector_that_leaves_no_object_waits_for_one() -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_share_of_paused_objects_gets_another_one_and_without_any_it_waits() -> Result<()> {
     with_world(ALONE, async |world: Arc<World>| {
-        objects(&world, 8, 0).await?;
-        started(&world, "blind", 8, &json!({"canary": {"percent": 80, "for": "1h"}})).await?;
-        let before = children(&world).await?;
         let candidate = misfit_version("two", "marked")?;
-        let shared = share(&world, &candidate, 80, 8);
-        // One stays, also if all belong to the share.
-        let mut paused: Vec<String> = shared.iter().take(7).cloned().collect();
+        // The largest share that leaves an object out: with all objects of the share paused, this one proves the candidate.
+        let of = |percent: u64| Some((percent, share(&world, &candidate, percent, 8))).filter(|(_, all)| all.len() < 8);
+        let (percent, shared) = (1..100).rev().find_map(of).context("every share has all objects")?;
+        ensure!(!shared.is_empty(), "the share of {percent} % has no object");
+        objects(&world, 8, 0).await?;
+        started(&world, "blind", 8, &json!({"canary": {"percent": percent, "for": "1h"}})).await?;
+        let before = children(&world).await?;
+        let mut paused: Vec<String> = shared.into_iter().collect();
         for name in paused.clone() {
             pause(&world, &name).await?;
         }

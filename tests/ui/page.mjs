@@ -385,7 +385,11 @@ const scenes = {
   async replaced(browser) {
     const page = await opened(browser, '/plugins/misfit');
     const promote = /\/promote/;
-    for (const [field, before, digest] of [['digest', 'sha256:of-a-version-before', 'sha256:of-a-version-before'], ['config', 'of-a-configuration-before', input.candidate]]) {
+    const now = `version two (${input.candidate}) is rolled out now`;
+    for (const [field, before, refusal] of [
+      ['digest', 'sha256:of-a-version-before', `version sha256:of-a-version-before of plugin misfit neither waits nor is rolled out: ${now}`],
+      ['config', 'of-a-configuration-before', `version ${input.candidate} of plugin misfit neither waits nor is rolled out with this configuration: ${now} with another one`],
+    ]) {
       await page.getByRole('button', { name: 'Promote', exact: true }).click();
       await page.getByRole('dialog').getByText('Version two').waitFor();
       // As if the question had been about the version before.
@@ -397,7 +401,7 @@ const scenes = {
         await route.continue({ url: url.href });
       });
       await page.getByRole('dialog').getByRole('button', { name: 'Promote' }).click();
-      await shows(page, `not done: version ${digest} of plugin misfit with this configuration is not the one that waits or is rolled out now`, 'p.answer');
+      await shows(page, `not done: ${refusal}`, 'p.answer');
       await page.unroute(promote);
     }
     await close(page);

@@ -16,19 +16,18 @@ const PATH_BYTES: usize = 80;
 /// Longest object whose fields are compared, in bytes.
 const OBJECT_BYTES: usize = 64 << 10;
 
-/// Most bytes of the states that the events of a host keep: the queue of a paused plugin grows with each object that changes.
-const KEPT_BYTES: usize = 8 << 20;
+/// Most bytes of the states that the events of a plugin keep: the queue of a paused plugin grows with each object that changes. A host may have
+/// hundreds of plugins.
+const KEPT_BYTES: usize = 2 << 20;
 
 /// Fields that every write changes, or that only repeat what others say.
 const BOOKKEEPING: [&str; 3] = ["resourceVersion", "managedFields", "generation"];
 
 type Fields<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
-/// The bytes of the states that events keep.
+/// The bytes of the states that the events of one plugin keep. A plugin with a long queue takes no room from the others.
+#[derive(Debug, Default)]
 pub(super) struct KeptBytes(AtomicUsize);
-
-/// Those of this host.
-pub(super) static KEPT: KeptBytes = KeptBytes(AtomicUsize::new(0));
 
 /// The fields that a change of an object concerns.
 pub(super) enum ChangedFields {
@@ -42,7 +41,7 @@ pub(super) enum ChangedFields {
 pub(super) struct KeptStates {
     old: Arc<Object>,
     new: Arc<Object>,
-    kept: &'static KeptBytes,
+    kept: Arc<KeptBytes>,
 }
 
 impl KeptStates {
@@ -61,11 +60,11 @@ impl ChangedFields {
     /// Keeps both states, because another event may replace this one before anybody reads it. Without room for them, compares them at once.
     ///
     /// * `kept` - counts the states.
-    pub(super) fn between(old: &Arc<Object>, new: &Arc<Object>, kept: &'static KeptBytes) -> Self {
+    pub(super) fn between(old: &Arc<Object>, new: &Arc<Object>, kept: &Arc<KeptBytes>) -> Self {
         if old.json().len().max(new.json().len()) > OBJECT_BYTES {
             return Self::Named(String::new());
         }
-        let states = KeptStates { old: Arc::clone(old), new: Arc::clone(new), kept };
+        let states = KeptStates { old: Arc::clone(old), new: Arc::clone(new), kept: Arc::clone(kept) };
         let before = kept.0.fetch_add(states.bytes(), Ordering::Relaxed);
         if before + states.bytes() <= KEPT_BYTES { Self::Later(states) } else { Self::Named(changed_fields(old, new)) }
     }
@@ -179,20 +178,22 @@ mod tests {
     /// The queue of a plugin that is paused over night may have an event of each of 100,000 objects.
     #[test]
     fn the_states_that_waiting_events_keep_are_bounded_in_bytes_and_each_event_names_its_fields() {
-        static KEPT: KeptBytes = KeptBytes(AtomicUsize::new(0));
+        let [kept, of_another]: [Arc<KeptBytes>; 2] = Default::default();
         let state = |value: &str| {
             let document = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "uid": "u"},
                 "data": {"large": "x".repeat(20_000), "value": value}});
             Arc::new(Object::parse(&document.to_string()).unwrap())
         };
-        let waiting: Vec<ChangedFields> =
-            (0..500).map(|_| ChangedFields::between(&state("old"), &state("new"), &KEPT)).collect();
-        let kept = KEPT.0.load(Ordering::Relaxed);
-        assert!((KEPT_BYTES / 2..=KEPT_BYTES).contains(&kept), "{kept}");
+        let between = |kept: &Arc<KeptBytes>| ChangedFields::between(&state("old"), &state("new"), kept);
+        let waiting: Vec<ChangedFields> = (0..500).map(|_| between(&kept)).collect();
+        let bytes = kept.0.load(Ordering::Relaxed);
+        assert!((KEPT_BYTES / 2..=KEPT_BYTES).contains(&bytes), "{bytes}");
         assert!(waiting.iter().all(|fields| fields.names() == "data.value"));
+        assert!(matches!(between(&kept), ChangedFields::Named(_)));
+        assert!(matches!(between(&of_another), ChangedFields::Later(_)), "another plugin has room of its own");
         drop(waiting);
-        assert_eq!(KEPT.0.load(Ordering::Relaxed), 0);
+        assert_eq!([&kept, &of_another].map(|kept| kept.0.load(Ordering::Relaxed)), [0, 0]);
         let long = state(&"y".repeat(OBJECT_BYTES));
-        assert_eq!(ChangedFields::between(&state("old"), &long, &KEPT).names(), "");
+        assert_eq!(ChangedFields::between(&state("old"), &long, &kept).names(), "");
     }
 }

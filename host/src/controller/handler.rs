@@ -1,6 +1,6 @@
 //! Event handlers: the watches of a plugin, and the keys that each event enqueues.
 
-use super::changed_fields::{ChangedFields, KEPT};
+use super::changed_fields::{ChangedFields, KeptBytes};
 use super::current_version::CurrentVersion;
 use super::dependencies::Dependencies;
 use super::mapping::{self, Mapper};
@@ -31,6 +31,8 @@ pub(super) struct Handlers {
     pub(super) tombstones: Arc<Tombstones>,
     /// Marks of objects, which stay until their key runs again.
     pub(super) marks: Arc<Marks>,
+    /// Of the plugin's events in the queue.
+    pub(super) kept_bytes: Arc<KeptBytes>,
     pub(super) dependencies: Arc<Dependencies>,
     pub(super) writer: Writer,
     /// Whether the handlers enqueue keys.
@@ -150,9 +152,11 @@ struct Watched {
 
 impl Watched {
     /// The event as a cause. None: it concerns no object.
-    fn cause(kind: &Arc<GroupVersionKind>, delta: &Delta) -> Option<Cause> {
+    ///
+    /// * `kept` - counts what the event keeps.
+    fn cause(kind: &Arc<GroupVersionKind>, delta: &Delta, kept: &Arc<KeptBytes>) -> Option<Cause> {
         let (key, fields) = match delta {
-            Delta::Applied { old: Some(old), new, .. } => (new.key(), ChangedFields::between(old, new, &KEPT)),
+            Delta::Applied { old: Some(old), new, .. } => (new.key(), ChangedFields::between(old, new, kept)),
             Delta::Applied { new: object, .. } | Delta::Deleted(object) => {
                 (object.key(), ChangedFields::Named(String::new()))
             }
@@ -192,7 +196,7 @@ fn primary_handler(
     let handlers = handlers.clone();
     let (plugin, cleanup) = (manifest.name.clone(), manifest.cleanup);
     Arc::new(move |delta| {
-        let Handlers { queue, tombstones, marks, dependencies, writer, event_mode, .. } = &handlers;
+        let Handlers { queue, tombstones, marks, kept_bytes, dependencies, writer, event_mode, .. } = &handlers;
         forget_gone(writer, delta);
         match (event_mode.now(), delta) {
             (EventMode::Enqueue, _) => {}
@@ -219,8 +223,8 @@ fn primary_handler(
                 let (queue, key) = (queue.clone(), ReconcileKey { kind: Arc::clone(&gvk), key: new.key().clone() });
                 let asked = annotations::asks(old, new);
                 let change = Delta::Applied { old: Some(Arc::clone(old)), new: Arc::clone(new), initial: false };
-                let gvk = Arc::clone(&gvk);
-                let wake = move || match Watched::cause(&gvk, &change).filter(|_| !asked) {
+                let (gvk, kept_bytes) = (Arc::clone(&gvk), Arc::clone(kept_bytes));
+                let wake = move || match Watched::cause(&gvk, &change, &kept_bytes).filter(|_| !asked) {
                     Some(cause) => queue.add_event(key, cause),
                     None => ask(&queue, key),
                 };
@@ -333,7 +337,7 @@ fn enqueue(handlers: &Handlers, gvk: &Arc<GroupVersionKind>, delta: &Delta, mut 
     if keys.is_empty() {
         return;
     }
-    let Some(cause) = Watched::cause(gvk, delta) else { return };
+    let Some(cause) = Watched::cause(gvk, delta, &handlers.kept_bytes) else { return };
     keys.into_iter().for_each(|key| queue.add_event(key, cause.clone()));
 }
 
@@ -375,6 +379,7 @@ mod tests {
             queue: WorkQueue::new("p", crate::workqueue::Config::default()),
             tombstones: Arc::default(),
             marks: Arc::new(Marks::new(&metrics.plugin("p"))),
+            kept_bytes: Arc::default(),
             dependencies: Arc::default(),
             writer: Writer::new(client, discovery, informers, metrics),
             event_mode,

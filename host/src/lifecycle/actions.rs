@@ -1,5 +1,6 @@
 //! Actions that people request, such as to confirm a version, to promote a rollout, or to pause a plugin.
 
+use super::candidate::CandidateVersion;
 use super::preview::PreviewRequest;
 use super::registry::{BlockedReason, FileState, Registry, State};
 use super::undo::GoBack;
@@ -23,13 +24,46 @@ pub struct WaitingVersion {
 }
 
 impl WaitingVersion {
+    /// The newest contents of files that wait or are rolled out, of this plugin.
+    fn waiting<'r>(&self, registry: &'r Registry) -> impl Iterator<Item = (&'r CandidateVersion, &'r FileState)> {
+        let states = registry.files.values().map(|file| &file.file_state);
+        let waiting = states.filter(|state| !matches!(state, FileState::Runs(_)));
+        let candidates = waiting.filter_map(|state| Some((state.candidate()?, state)));
+        candidates.filter(move |(candidate, _)| candidate.name() == self.plugin)
+    }
+
+    fn is_code_of(&self, candidate: &CandidateVersion) -> bool {
+        candidate.digest() == self.digest.strip_prefix("sha256:").unwrap_or(&self.digest)
+    }
+
     fn is_there(&self, registry: &Registry) -> bool {
-        let wanted = self.digest.strip_prefix("sha256:").unwrap_or(&self.digest);
-        let waiting = registry.files.values().filter(|file| !matches!(file.file_state, FileState::Runs(_)));
-        waiting.filter_map(|file| file.file_state.candidate()).any(|candidate| {
-            let (digest, config) = candidate.published();
-            candidate.name() == self.plugin && digest == wanted && self.config.as_ref().is_none_or(|of| *of == config)
+        self.waiting(registry).any(|(candidate, _)| {
+            self.is_code_of(candidate) && self.config.as_ref().is_none_or(|of| *of == candidate.published().1)
         })
+    }
+
+    /// Says that the version is not there, and which one is.
+    fn refusal(&self, registry: &Registry) -> String {
+        let (asked, plugin) = (crate::quoted(&self.digest, 100), &self.plugin);
+        // Of several files with one name, one may be rolled out.
+        let there = self.waiting(registry).max_by_key(|(_, state)| matches!(state, FileState::RollingOut(_)));
+        let Some((candidate, state)) = there else {
+            return format!(
+                "version {asked} of plugin {plugin} neither waits nor is rolled out, and no other one does"
+            );
+        };
+        let (version, digest) = (&candidate.compiled.manifest.version, candidate.digest());
+        let now = match state {
+            FileState::RollingOut(_) => "is rolled out now",
+            FileState::Blocked { why: BlockedReason::RolledBack(_), .. } => "was rolled back",
+            _ => "waits now",
+        };
+        let (this, other) =
+            if self.is_code_of(candidate) { (" with this configuration", " with another one") } else { ("", "") };
+        format!(
+            "version {asked} of plugin {plugin} neither waits nor is rolled out{this}: version {version} (sha256:{digest}) \
+             {now}{other}"
+        )
     }
 }
 
@@ -69,15 +103,12 @@ impl Lifecycle {
     pub(super) fn act(&mut self, action: Action, answer: oneshot::Sender<Result<String, String>>) {
         match action {
             Action::About(version, action) => {
-                let is_there = version.is_there(&lock(&self.registry));
-                if is_there {
-                    return self.act(*action, answer);
-                }
-                let WaitingVersion { plugin, digest, config } = version;
-                let (digest, with) = (crate::quoted(&digest, 100), config.map_or("", |_| " with this configuration"));
-                let why =
-                    format!("version {digest} of plugin {plugin}{with} is not the one that waits or is rolled out now");
-                let _ = answer.send(Err(why));
+                let refusal = {
+                    let registry = lock(&self.registry);
+                    (!version.is_there(&registry)).then(|| version.refusal(&registry))
+                };
+                let Some(refusal) = refusal else { return self.act(*action, answer) };
+                let _ = answer.send(Err(refusal));
             }
             Action::Confirm(name) if lock(&self.registry).ended_converters.contains_key(&name) => {
                 let _ = answer.send(super::conversions::confirm_end(&mut lock(&self.registry), &name));

@@ -75,13 +75,18 @@ pub(super) async fn find(
     let named = versions(plugins);
     let served = served(client).await?;
     let mut found: BTreeMap<(String, String), Kind> = BTreeMap::new();
-    for (group, preferred) in &served {
+    for (group, Served { preferred, versions }) in &served {
         let of_group = |rule: &&PolicyRule| rule.api_groups.iter().any(|granted| granted == "*" || granted == group);
         let rules: Vec<&PolicyRule> = rules.iter().copied().filter(of_group).collect();
         let drops_some = dropped.iter().any(|(kind, _)| kind.group == *group);
+        if !drops_some && rules.is_empty() {
+            continue;
+        }
         let of_plugins = named.iter().filter(|((of, _), _)| of == group).map(|(_, version)| version);
-        let versions: BTreeSet<&String> = of_plugins.chain([preferred]).collect();
-        for version in versions.into_iter().filter(|_| drops_some || !rules.is_empty()) {
+        let first: BTreeSet<&String> = of_plugins.chain([preferred]).collect();
+        // The cluster may serve a dropped kind in none of them.
+        let further = versions.iter().filter(|version| drops_some && !first.contains(version));
+        for version in first.iter().copied().chain(further) {
             let resources = match resources(client, group, version).await {
                 Ok(resources) => resources,
                 Err(error) => {
@@ -92,8 +97,11 @@ pub(super) async fn find(
             for kind in resources {
                 let is_this =
                     |dropped: &GroupVersionKind| (&dropped.group, &dropped.kind) == (group, &kind.resource.gvk.kind);
-                let of_kind = dropped.iter().filter(|(dropped, _)| is_this(dropped));
-                let of_old = of_kind.flat_map(|(_, old)| old.grants.permissions()).filter(of_group);
+                let of_kind: Vec<_> = dropped.iter().filter(|(dropped, _)| is_this(dropped)).collect();
+                if of_kind.is_empty() && !first.contains(version) {
+                    continue;
+                }
+                let of_old = of_kind.iter().flat_map(|(_, old)| old.grants.permissions()).filter(of_group);
                 let rules: Vec<&PolicyRule> = rules.iter().copied().chain(of_old).collect();
                 let Some(kind) = granted(kind, &rules) else { continue };
                 let plugins_version = named.get(&(group.clone(), kind.resource.gvk.kind.clone()));
@@ -124,14 +132,25 @@ fn covers(rule: &PolicyRule, kind: &Kind) -> bool {
     })
 }
 
-/// The groups with their preferred versions.
-async fn served(client: &kube::Client) -> anyhow::Result<BTreeMap<String, String>> {
+/// The versions of a group.
+struct Served {
+    preferred: String,
+    versions: Vec<String>,
+}
+
+/// The groups with their versions.
+async fn served(client: &kube::Client) -> anyhow::Result<BTreeMap<String, Served>> {
     let groups: Value = client.request(http::Request::get("/apis").body(Vec::new())?).await?;
     let groups = groups.pointer("/groups").and_then(Value::as_array).into_iter().flatten();
     let text = |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-    let mut served: BTreeMap<String, String> =
-        groups.filter_map(|group| Some((text(group, "/name")?, text(group, "/preferredVersion/version")?))).collect();
-    served.insert(String::new(), "v1".to_owned());
+    let group = |group: &Value| {
+        let preferred = text(group, "/preferredVersion/version")?;
+        let versions = group.pointer("/versions").and_then(Value::as_array).into_iter().flatten();
+        let versions = versions.filter_map(|version| text(version, "/version")).collect();
+        Some((text(group, "/name")?, Served { preferred, versions }))
+    };
+    let mut served: BTreeMap<String, Served> = groups.filter_map(group).collect();
+    served.insert(String::new(), Served { preferred: "v1".to_owned(), versions: vec!["v1".to_owned()] });
     Ok(served)
 }
 
@@ -154,6 +173,10 @@ async fn resources(client: &kube::Client, group: &str, version: &str) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kube::client::Body;
+    use oarlock::grants::Grants;
+    use serde_json::json;
+    use std::convert::Infallible;
 
     fn rule(resources: &[&str], namespaces: &[&str], names: &[&str]) -> PolicyRule {
         let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
@@ -184,5 +207,61 @@ mod tests {
         assert!(covers(&rule(&["pods/status"], &[], &[]), &kind("pods")));
         assert!(covers(&rule(&["*"], &[], &[]), &kind("pods")) && !covers(&rule(&["*"], &[], &[]), &kind("events")));
         assert!(covers(&rule(&["events"], &[], &[]), &kind("events")));
+    }
+
+    /// Serves gadgets in v1, and widgets and trinkets in v1alpha1 only.
+    async fn api_server(request: http::Request<Body>) -> Result<http::Response<Body>, Infallible> {
+        let resource =
+            |name: &str, kind: &str| json!({"name": name, "kind": kind, "namespaced": true, "verbs": ["list"]});
+        let (status, answer) = match request.uri().path() {
+            "/apis" => (
+                200,
+                json!({"groups": [{"name": "g.example", "preferredVersion": {"version": "v1"},
+                    "versions": [{"version": "v1"}, {"version": "v1alpha1"}]}]}),
+            ),
+            "/apis/g.example/v1" => (200, json!({"resources": [resource("gadgets", "Gadget")]})),
+            "/apis/g.example/v1alpha1" => (
+                200,
+                json!({"resources": [resource("gadgets", "Gadget"), resource("trinkets", "Trinket"),
+                    resource("widgets", "Widget")]}),
+            ),
+            path => (
+                404,
+                json!({"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404, "message": path}),
+            ),
+        };
+        let body = Body::from(answer.to_string().into_bytes());
+        Ok(http::Response::builder().status(status).body(body).unwrap())
+    }
+
+    fn plugin(version: &str, kind: &str, resource: &str) -> Plugin {
+        let manifest = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginManifest", "name": "p", "version": "1",
+            "primaries": [{"group": "g.example", "version": version, "kind": kind}]});
+        let grant = json!({"apiVersion": "oarlock.dev/v1alpha1", "kind": "PluginGrant",
+            "permissions": [{"apiGroups": ["g.example"], "resources": [resource], "verbs": ["get", "list", "watch"]}]});
+        let grant = serde_json::from_value(grant).unwrap();
+        Plugin {
+            digest: String::new(),
+            manifest: serde_json::from_value(manifest).unwrap(),
+            grants: Grants::without_secrets(&grant).unwrap(),
+            grant,
+            definitions: Vec::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_dropped_kind_is_found_although_the_cluster_does_not_serve_it_in_the_preferred_version() {
+        let client = kube::Client::new(tower::service_fn(api_server), "default");
+        let new = [plugin("v1", "Gadget", "*")];
+        for (old, expected) in [
+            (plugin("v1alpha1", "Widget", "widgets"), &[("gadgets", "v1"), ("widgets", "v1alpha1")][..]),
+            (plugin("v1alpha1", "Gadget", "gadgets"), &[("gadgets", "v1")][..]),
+        ] {
+            let mut problems = Vec::new();
+            let found = find(&client, &new, &[old], &mut problems).await.unwrap();
+            let found: Vec<_> =
+                found.iter().map(|kind| (kind.resource.plural.as_str(), kind.resource.gvk.version.as_str())).collect();
+            assert_eq!((&*found, problems), (expected, Vec::new()));
+        }
     }
 }
