@@ -73,15 +73,15 @@ sdk-tests: language-tools ## unit tests of the SDKs of the other languages and o
 	  done; \
 	done
 
-# Tests wait for processes half of the time: more threads than cores. Those of the second tier compute more. The plugins are compiled ahead:
-# compilers have low priority, and beside tests they take minutes.
+# Tests wait for processes half of the time: more threads than cores. Those of the second tier compute: five keep two cores busy, and with more
+# each takes longer. The plugins are compiled ahead: compilers have low priority, and beside tests they take minutes.
 test: kubectl registry tools languages test-plugins sdk-tests ## every crate and behaviour, with Rust and JavaScript; no cluster needed
 	@mkdir -p $(CARGO_TARGET_DIR)/tmp
 	@printf '%s\n' $(TEST_PLUGINS)/*.wasm | xargs -n 1 -P 2 $(BIN)/oarlock compile --cache-dir $(BIN)/code-cache/oarlock >/dev/null 2>&1 || true
 	@cargo test --workspace --doc
 	@log=$(CARGO_TARGET_DIR)/tmp/tests.log failed=0; \
 	  OARLOCK_BIN=$(BIN)/oarlock NEUTRON_EMULATOR_BIN=$(BIN)/neutron-emulator OARLOCK_PLUGINS=$(TEST_PLUGINS) \
-	  OARLOCK_LANGUAGES="rust $(LANGUAGES)" RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$(if $(ALL),8,12)} \
+	  OARLOCK_LANGUAGES="rust $(LANGUAGES)" RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$(if $(ALL),5,12)} \
 	  cargo --config 'target."cfg(all())".runner=["$(CURDIR)/scripts/time-tests.sh"]' test --workspace --tests --no-fail-fast \
 	  $(if $(ALL),-- --include-ignored) | tee $$log || failed=1; scripts/test-summary.sh $$log; exit $$failed
 

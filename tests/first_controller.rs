@@ -15,8 +15,8 @@ use std::{
 
 const PAGE: &str = "docs/first-controller.md";
 
-/// A block of commands: the first one installs the tools of Python, and compiles Python.
-const RUNS: Duration = Duration::from_secs(600);
+/// A block of commands: the first one installs the tools of Python, and compiles Python, beside other tests.
+const RUNS: Duration = Duration::from_secs(1200);
 
 /// A new version is compiled in the meantime.
 const SHOWS: Duration = Duration::from_secs(240);
