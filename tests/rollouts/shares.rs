@@ -5,10 +5,8 @@ use crate::plan::ALONE;
 use anyhow::{Context, Result, ensure};
 use oarlock_tests::harness::{SOON, World, eventually, misfit_version, misfit_with, steady, text, with_world};
 use serde_json::{Value, json};
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
+use tokio::time::Instant;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_share_of_few_objects_has_one_of_them() -> Result<()> {
