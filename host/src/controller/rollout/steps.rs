@@ -264,7 +264,7 @@ impl Controller {
         for key in keys {
             self.queue.add(key, Trigger::Swap);
         }
-        let mut until = Instant::now() + each;
+        let (mut until, mut waits) = (Instant::now() + each, false);
         loop {
             if let Some(fault) = rollout.tally().fault() {
                 return Err(fault);
@@ -272,21 +272,25 @@ impl Controller {
             let began = Instant::now();
             let has_proof = rollout.has_proof();
             if has_proof || rollout.keys().iter().any(may_run) {
-                rollout.wait_for_objects(None);
+                // The time of the share begins with the first object that it has.
+                if std::mem::take(&mut waits) {
+                    rollout.wait_for_objects(None);
+                    until = Instant::now() + each;
+                }
                 if has_proof && began >= until && all_ran(rollout, &self.name) {
                     return Ok(());
                 }
             } else {
-                // Its objects are paused, for instance. The time of the share begins with the first object that it has.
+                // Its objects are paused, for instance.
                 match self.choose(rollout) {
                     Ok(None) if began >= until => return Ok(()),
                     Ok(None) => {}
                     Ok(Some(key)) => {
-                        until = Instant::now() + each;
+                        waits = true;
                         self.queue.add(key, Trigger::Swap);
                     }
                     Err(why) => {
-                        until = Instant::now() + each;
+                        waits = true;
                         rollout.wait_for_objects(Some(&why));
                     }
                 }
