@@ -1,11 +1,11 @@
 //! An approval is for what a person saw: code, configuration, and the state of what the plan rests on.
 
 use super::plans::waits;
-use super::{A_WHILE, config_maps, grant, marked, objects, plugin, runs, started, started_with};
+use super::{A_WHILE, children, config_maps, create, grant, marked, objects, plugin, runs, started, started_with};
 use crate::plan::ALONE;
 use anyhow::{Context, Result, ensure};
 use oarlock_tests::harness::{SOON, World, eventually, misfit_version, misfit_with, oarlock, steady, text, with_world};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Waits until another plan waits, for this reason. Returns its id, and the digest of its code.
@@ -114,6 +114,33 @@ async fn a_changed_object_that_only_the_api_server_has_outdates_a_plan() -> Resu
         let (second, _) = next_plan(&world, "0 writes", &first).await?;
         let (done, said) = approve(&second).await?;
         ensure!(done, "{said}");
+        runs(&world, "two").await.map(drop)
+    })
+    .await
+}
+
+/// Such objects are only those of the version that runs.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_object_that_the_candidate_would_leave_outdates_a_plan() -> Result<()> {
+    with_world(ALONE, async |world: Arc<World>| {
+        objects(&world, 6, 0).await?;
+        started(&world, "", 6, &json!({"plan": {"maxChanges": 2}})).await?;
+        let narrower =
+            |manifest: &mut Value| manifest["primaries"][0]["labelSelector"] = json!("misfit=true,tier=test");
+        world.plugins.file("misfit.wasm", &misfit_with("two", "", narrower)?)?;
+        let (id, _) = next_plan(&world, "not reconcile 3 objects any more", "").await?;
+        create(&world, "o6", &json!({"misfit": "true", "tier": "live"})).await?;
+        eventually(SOON, "the child of the new object", || async {
+            ensure!(children(&world).await?.len() == 7);
+            Ok(())
+        })
+        .await?;
+        let address = world.host(async |host| Ok(host.admin().base().trim_start_matches("http://").to_owned())).await?;
+        let told = oarlock(&["rollout", "approve", "misfit", "--plan", &id, "--admin-addr", &address]).await?;
+        ensure!(!told.status.success() && String::from_utf8_lossy(&told.stderr).contains("is outdated"), "{told:?}");
+        let (now, _) = next_plan(&world, "not reconcile 4 objects any more", &id).await?;
+        let told = oarlock(&["rollout", "approve", "misfit", "--plan", &now, "--admin-addr", &address]).await?;
+        ensure!(told.status.success(), "{told:?}");
         runs(&world, "two").await.map(drop)
     })
     .await

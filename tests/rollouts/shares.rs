@@ -62,7 +62,7 @@ async fn a_share_of_paused_objects_gets_another_one_and_without_any_it_waits() -
         let before = children(&world).await?;
         let mut paused: Vec<String> = shared.into_iter().collect();
         for name in paused.clone() {
-            pause(&world, &name).await?;
+            set_paused(&world, &name, true).await?;
         }
         world.plugins.file("misfit.wasm", &candidate)?;
         rollout(&world, "an object of the candidate", |shown| shown["compared"]["objects"] == 1).await?;
@@ -75,12 +75,11 @@ async fn a_share_of_paused_objects_gets_another_one_and_without_any_it_waits() -
         restored(&world, &before).await?;
         paused.extend((0..8).map(|number| format!("o{number}")));
         for name in paused {
-            pause(&world, &name).await?;
+            set_paused(&world, &name, true).await?;
         }
         world.plugins.file("misfit.wasm", &misfit_version("three", "marked")?)?;
         waits(&world, "the canary has none of the 8 objects: they are paused").await?;
-        let resumed = json!({"metadata": {"annotations": {"oarlock.dev/paused": null}}});
-        world.cluster.merge_patch(&format!("{}/o3", config_maps(&world)), &resumed).await?;
+        set_paused(&world, "o3", false).await?;
         rollout(&world, "the object that is not paused any more", |shown| shown["compared"]["objects"] == 1).await?;
         // Nobody waits any more.
         rollout(&world, "no reason", |shown| shown.get("reason").is_none()).await?;
@@ -103,15 +102,14 @@ async fn an_object_that_a_share_gets_later_has_the_whole_time() -> Result<()> {
         objects(&world, 3, 0).await?;
         started(&world, "blind", 3, &json!({"canary": {"percent": 100, "for": "5s"}})).await?;
         for number in 0..3 {
-            pause(&world, &format!("o{number}")).await?;
+            set_paused(&world, &format!("o{number}"), true).await?;
         }
         world.plugins.file("misfit.wasm", &misfit_version("two", "marked")?)?;
         waits(&world, "the canary has none of the 3 objects").await?;
         // Longer than the share's time.
         steady(2 * EACH, "the wait", async || waiting(&plugin(&world).await?, "the canary has none")).await?;
         let began = Instant::now();
-        let resumed = json!({"metadata": {"annotations": {"oarlock.dev/paused": null}}});
-        world.cluster.merge_patch(&format!("{}/o1", config_maps(&world)), &resumed).await?;
+        set_paused(&world, "o1", false).await?;
         runs(&world, "two").await?;
         ensure!(began.elapsed() >= EACH, "promoted after {:?}", began.elapsed());
         Ok(())
@@ -152,9 +150,9 @@ async fn a_canary_of_a_candidate_with_other_objects_waits_for_a_person() -> Resu
     .await
 }
 
-async fn pause(world: &World, name: &str) -> Result<()> {
-    let paused = json!({"metadata": {"annotations": {"oarlock.dev/paused": "true"}}});
-    world.cluster.merge_patch(&format!("{}/{name}", config_maps(world)), &paused).await.map(drop)
+async fn set_paused(world: &World, name: &str, paused: bool) -> Result<()> {
+    let annotation = json!({"metadata": {"annotations": {"oarlock.dev/paused": paused.then_some("true")}}});
+    world.cluster.merge_patch(&format!("{}/{name}", config_maps(world)), &annotation).await.map(drop)
 }
 
 /// Checks that the canary waits, for a reason.
