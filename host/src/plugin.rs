@@ -5,6 +5,7 @@ mod bindings;
 pub mod cache;
 mod call;
 mod capabilities;
+mod clock;
 mod code_cache;
 mod compile;
 pub mod directory;

@@ -1,5 +1,6 @@
-//! The wasmtime engine of all plugins, its epoch clock, and the pool of instances.
+//! The wasmtime engine of all plugins, and the pool of instances.
 
+use super::clock::Clock;
 use super::code_cache::CodeCache;
 use super::compile::{Compiler, Turns};
 use super::instance::State;
@@ -8,13 +9,9 @@ use super::offload::OffloadPool;
 use oarlock_manifest::Limits;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::Semaphore;
 use wasmtime::component::Linker;
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig, RegallocAlgorithm};
-
-/// Epoch tick: the time slice of a guest, and the precision of deadlines.
-pub const TICK: Duration = Duration::from_millis(5);
 
 /// Most live instances; further ones wait, within their deadlines.
 const INSTANCES: u32 = 512;
@@ -75,6 +72,7 @@ struct Loading {
 
 /// The shared parts of live instances.
 struct Running {
+    clock: Arc<Clock>,
     offload_pool: OffloadPool,
     instances: Arc<Semaphore>,
     idle: Arc<Semaphore>,
@@ -87,8 +85,7 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// Creates the engine, and starts its clock and the threads for long computations. The clock has a thread of its own, so that busy
-    /// workers cannot delay it.
+    /// Creates the engine, and starts its clock and the threads for long computations.
     ///
     /// # Errors
     ///
@@ -105,17 +102,10 @@ impl Engine {
             reading: Turns::of_half_the_cores(),
             cache: options.cache.and_then(|folder| CodeCache::open_or_warn(&folder, &engine, options.quick)),
         };
-        let weak = engine.weak();
-        std::thread::Builder::new().name("epoch".to_owned()).spawn(move || {
-            loop {
-                std::thread::park_timeout(TICK);
-                match weak.upgrade() {
-                    Some(engine) => engine.increment_epoch(),
-                    None => break,
-                }
-            }
-        })?;
+        let ticked = engine.clone();
+        let clock = Clock::start(move || ticked.increment_epoch())?;
         let running = Running {
+            clock,
             offload_pool: OffloadPool::new()?,
             instances: Arc::new(Semaphore::new(INSTANCES as usize)),
             idle: Arc::new(Semaphore::new(IDLE_INSTANCES)),
@@ -145,6 +135,11 @@ impl Engine {
 
     pub(super) fn offload_pool(&self) -> &OffloadPool {
         &self.running.offload_pool
+    }
+
+    /// Ticks while guests run.
+    pub(super) fn clock(&self) -> &Arc<Clock> {
+        &self.running.clock
     }
 
     /// One permit for each live instance.

@@ -122,7 +122,7 @@ impl Instance {
         };
         let meter = Arc::new(CpuMeter::new());
         let state = State::new(guest, run, Arc::clone(&shared), Arc::clone(&meter), Instant::now() + left);
-        let (raw, component) = (engine.raw().clone(), component.clone());
+        let (raw, component, ticking) = (engine.raw().clone(), component.clone(), engine.clock().ticking());
         let mut instance = Self {
             engine,
             shared,
@@ -136,6 +136,7 @@ impl Instance {
             served: 1,
         };
         let started: BoxFuture<'static, _> = Box::pin(async move {
+            let _ticking = ticking;
             let mut store = store(&raw, state);
             match enter(&component, &mut store).await {
                 Ok((plugin, converter)) => Ok(Box::new(Live { store, plugin, converter, _room: room })),
@@ -331,7 +332,9 @@ impl Instance {
         live.store.data_mut().enter(call);
         live.store.data_mut().deadline = Instant::now() + self.left;
         live.store.set_epoch_deadline(1);
+        let ticking = self.engine.clock().ticking();
         let entered: BoxFuture<'static, _> = Box::pin(async move {
+            let _ticking = ticking;
             let answer = work(&mut live).await.map_err(|error| error.hidden(live.secrets()));
             live.store.data_mut().end_of_call();
             let sound = answer.as_ref().err().is_none_or(|e| e.cause().is_none());

@@ -9,7 +9,7 @@
 //! Computations of the host for a guest cannot yield at each tick. They have a thread of their own for each plugin, and a budget that
 //! ends them at the deadline; the operating system shares the cores among the plugins.
 
-use super::engine::TICK;
+use super::clock::TICK;
 use futures::future::BoxFuture;
 use oarlock_merge::steps::Budget;
 use std::future::poll_fn;

@@ -5,7 +5,7 @@ use super::footprint::Refused;
 use super::state::State;
 use crate::plugin::bindings;
 use crate::plugin::call::CallError;
-use crate::plugin::engine::TICK;
+use crate::plugin::clock::TICK;
 use crate::plugin::load::Component;
 use tokio::time::Instant;
 use wasmtime::{Store, UpdateDeadline};
