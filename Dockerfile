@@ -8,6 +8,8 @@ WORKDIR /oarlock
 COPY . .
 ARG SOURCE_DATE_EPOCH=0
 ARG OARLOCK_COMMIT
+# The recorded load of a release, for its own program: a file beside this one.
+ARG OARLOCK_PROFILE
 RUN scripts/image.sh --root /image
 
 FROM scratch

@@ -16,7 +16,7 @@ BUILD := cargo build --workspace --bins --tests
 ALL_LANGUAGES := js ts python c go
 LANGUAGES ?= js
 
-.PHONY: help setup kubectl registry tools build plugins test-plugins languages language-tools sdk-tests demo demo-build test test-all campaigns test-kubernetes test-neutron test-node check-controllers check-plugins conformance differential book reference lint torture fuzz fuzz-plugin soak bench image release clean types-campaign
+.PHONY: help setup kubectl registry tools build plugins test-plugins languages language-tools sdk-tests demo demo-build test test-all campaigns test-kubernetes test-neutron test-node check-controllers check-plugins conformance differential book reference lint torture fuzz fuzz-plugin soak bench profile image release clean types-campaign
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -174,6 +174,9 @@ endif
 
 bench: setup kubectl ## figures beside a native controller, of every language, of many plugins; ONLY="compare languages", BASE=COMMIT of ONLY=guard, OPTIONS=…; see docs/performance.md
 	@OPTIONS="$(OPTIONS)" BASE="$(BASE)" tests/bench/run.sh $(ONLY)
+
+profile: setup build ## record a load, in target/profile/oarlock.profdata: OARLOCK_PROFILE=… of make image and make release builds a program for it
+	@scripts/profile.sh
 
 image: setup ## the host with its plugins as an OCI image layout in target/image, without an engine; the same bytes every time
 	@scripts/image.sh

@@ -8,7 +8,8 @@
 #   oarlock-V-A-linux.cdx.json     the bill of materials (CycloneDX)
 #   oarlock-V-A-image.tar          the image of the host, as an OCI layout
 #   oarlock-plugins-V-A-image.tar  the image of the plugins alone
-# The same commit and compiler give the same bytes (scripts/image.sh).
+#   oarlock-V-A-linux.profdata     with OARLOCK_PROFILE: the recorded load that the program is optimised for
+# The same commit, compiler and recorded load give the same bytes (scripts/image.sh).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 target=${CARGO_TARGET_DIR:-target}
@@ -38,6 +39,7 @@ for plugin in "$root"/image/plugins/*.wasm; do
 done
 archive "$root" "$name" | gzip -n -9 >"$out/$name.tar.gz"
 cp "$documents/sbom.cdx.json" "$out/$name.cdx.json"
+if [ -n "${OARLOCK_PROFILE-}" ]; then cp "$OARLOCK_PROFILE" "$out/$name.profdata"; fi
 for image in oarlock oarlock-plugins; do
   archive "$target/image/$image" . >"$out/$image-$version-$(uname -m)-image.tar"
 done

@@ -7,12 +7,13 @@ CONTROL_PLANE = ROOT / "tests/kubernetes/control-plane.sh"
 
 
 def arguments(doc, **more):
-    """--bin and --plugins, and others by name with their defaults: integers, texts, and switches that are off."""
+    """--bin, --plugins and --hosts, and others by name with their defaults: integers, texts, and switches that are off."""
     # So that what was started ends with us.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
     ap = argparse.ArgumentParser(description=doc.split("\n\n")[0])
     ap.add_argument("--bin", type=pathlib.Path, required=True, help="folder of the binaries")
     ap.add_argument("--plugins", type=pathlib.Path, required=True, help="folder of the built plugins and guests")
+    ap.add_argument("--hosts", type=pathlib.Path, help="folder of the host that is measured; without it that of --bin")
     for name, default in more.items():
         kind = {"action": "store_true"} if default is False else {"type": type(default), "default": default}
         ap.add_argument(f"--{name}", **kind)
@@ -77,10 +78,10 @@ def machine():
 
 class World:
     """A folder and processes that end with it: `with World(opts) as world`. `world.api` is the URL of the API server: an embedded one, or,
-    if `real`, a kube-apiserver with etcd. Hosts are those of the folder `hosts`, if it is given, else of the same binaries."""
+    if `real`, a kube-apiserver with etcd. Hosts are those of the folder `hosts`, else of --hosts, else of --bin."""
 
     def __init__(self, opts, real=False, hosts=None):
-        self.bin, self.hosts, self.real = opts.bin, hosts or opts.bin, real
+        self.bin, self.hosts, self.real = opts.bin, hosts or getattr(opts, "hosts", None) or opts.bin, real
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="oarlock-bench-"))
         self.kubeconfig = self.folder / "kubeconfig"
         self.processes, self.server_pids, self.headers, self.context = [], [], {}, None
@@ -110,10 +111,13 @@ class World:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def get(self, path):
+        return self.ask("GET", path)
+
+    def ask(self, method, path, body=None, headers=None):
         """The answer of the API server, to be read; on a connection of its own."""
         url = urllib.parse.urlparse(self.api)
         connection = http.client.HTTPSConnection(url.netloc, context=self.context) if self.real else http.client.HTTPConnection(url.netloc)
-        connection.request("GET", path, headers=self.headers)
+        connection.request(method, path, body, {**self.headers, **(headers or {})})
         return connection.getresponse()
 
     def start(self, command, **options):
@@ -134,7 +138,12 @@ class World:
     def define(self, *files):
         """Creates definitions of this repository."""
         for file in files:
-            subprocess.run(["kubectl", "--kubeconfig", self.kubeconfig, "apply", "-f", ROOT / file], stdout=subprocess.DEVNULL, check=True)
+            text = (ROOT / file).read_text()
+            name = json.loads(text)["metadata"]["name"] if text.startswith("{") else re.search(r"^  name: (\S+)$", text, re.MULTILINE)[1]
+            path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}?fieldManager=bench&force=true"
+            answer = self.ask("PATCH", path, text.encode(), {"Content-Type": "application/apply-patch+yaml"})
+            if answer.status not in (200, 201):
+                sys.exit(f"{file}: {answer.read().decode()}")
 
     def fill(self, what, count, *args):
         """Creates COUNT Networks or ConfigMaps, many at once."""
