@@ -4,7 +4,7 @@
 Plugins are copies of a built guest with another name written into each, so that every file has a digest of its own. The idler
 is the smallest guest there is; the changeling has the size of a real one. Cold: the folder of compiled code is empty.
 """
-import json, subprocess, time
+import json, time
 
 from bench import Host, World, arguments, wait
 
@@ -61,8 +61,7 @@ def main():
                "spec": {"group": "torture.oarlock.dev", "scope": "Namespaced", "names": {"plural": "quiets", "kind": "Quiet"},
                         "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}]}}
         (world.folder / "crd.json").write_text(json.dumps(crd))
-        subprocess.run(["kubectl", "--kubeconfig", world.kubeconfig, "apply", "-f", world.folder / "crd.json"],
-                       stdout=subprocess.DEVNULL, check=True)
+        world.define(world.folder / "crd.json")
         host, _ = started(world, world.plugin_folder("empty"), 0, world.folder / "cache-empty")
         print(f"host RSS without a plugin                {memory(host):8.1f} MiB")
         host.stop()
