@@ -5,7 +5,7 @@ use super::format::part_at;
 use crate::api::{GroupVersionKind, ObjectKey};
 use crate::apply::Change;
 use crate::controller::{Record, Results};
-use crate::plugin::Request;
+use crate::plugin::{CallError, Request};
 use crate::plugin::tape::{Found, Listed, Phase, Read, ReadFailure, Recorded, Seen, SendFailure, Sent, Tape, Ticks};
 use crate::secrets::json::Json;
 use crate::secrets::{KnownSecrets, Secrets, is_credential};
@@ -39,12 +39,16 @@ pub enum ExportError {
     TooManySecrets(String),
 }
 
-/// The case of a record, without secrets. None: the record has no request.
+/// The case of a record, without secrets. None: the record has no request, or the host was too busy to run the plugin to its end. How far
+/// the plugin came then depends on the machine, and a replay would differ.
 ///
 /// # Errors
 ///
 /// [`ExportError`]
 pub fn recorded_case(record: &Record) -> Result<Option<RecordedCase>, ExportError> {
+    if let Some(CallError::Starved { .. }) = record.results.failed {
+        return Ok(None);
+    }
     let case = hidden_case(record)?;
     Ok(case.map(|(name, case)| RecordedCase { name, text: text(&case) }))
 }
@@ -492,6 +496,16 @@ mod tests {
         let refused = recorded_case(&record).unwrap_err().to_string();
         assert!(refused.starts_with("plugin p saw more secrets"), "{refused}");
         assert!(recorded_states(&record).is_none());
+    }
+
+    #[test]
+    fn a_reconcile_that_the_host_was_too_busy_for_becomes_no_case() {
+        let failed = |failed| record(Grants::none(), Results { failed: Some(failed), ..Results::default() });
+        let missed = recorded_case(&failed(CallError::Deadline { call: "patch", seconds: 5 })).unwrap().unwrap();
+        assert!(missed.text.contains("did not finish patch"), "{}", missed.text);
+        let starved = failed(CallError::Starved { call: "patch", seconds: 5 });
+        assert!(recorded_case(&starved).unwrap().is_none());
+        assert!(recorded_states(&starved).is_some(), "explain and the page show it");
     }
 
     /// The recorded random numbers of a case, in hexadecimal digits.

@@ -15,13 +15,13 @@ pub(super) fn of(recorder: Option<FlightRecorder>) -> Recordings {
             return Err("the host records nothing (--recorder-mib 0)".to_owned());
         };
         let found = recorder.find(&query);
-        if found.is_empty() {
+        let cases = found.iter().filter_map(|record| recorded_case(record).transpose());
+        let cases: Vec<_> = cases.collect::<Result<_, _>>().map_err(|e| e.to_string())?;
+        if cases.is_empty() {
             return Err(nothing(&query));
         }
-        let cases: Result<Vec<_>, _> = found.iter().map(|record| recorded_case(record)).collect();
-        let cases = cases.map_err(|e| e.to_string())?;
         let mut names: BTreeMap<String, usize> = BTreeMap::new();
-        let named = cases.into_iter().flatten().map(|case| {
+        let named = cases.into_iter().map(|case| {
             // A reconcile with several instances has several recordings.
             let number = names.entry(case.name.clone()).and_modify(|number| *number += 1).or_insert(1);
             let name = if *number > 1 { format!("{}-{number}", case.name) } else { case.name };
@@ -52,7 +52,8 @@ fn nothing(query: &RecordQuery) -> String {
     let by = query.plugin.as_ref().map(|plugin| format!(" by plugin {plugin}")).unwrap_or_default();
     format!(
         "no recording of {} {}{by}: the host keeps the latest failures and changes, and a sample of the rest, of the plugins that it leads, \
-         and none of a reconcile that ends before the plugin is called; oarlock explain has the last ones, oarlock reconcile makes a new one",
+         and none of a reconcile that ends before the plugin is called, or that the host was too busy to finish; oarlock explain has the last \
+         ones, oarlock reconcile makes a new one",
         query.kind, query.key
     )
 }
