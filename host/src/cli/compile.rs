@@ -24,6 +24,10 @@ pub(super) struct CompileArgs {
     /// Limit of the memory, for a host
     #[arg(long, hide = true, value_name = "MIB", default_value_t = CompileLimits::default().memory_mib)]
     memory_mib: u64,
+
+    /// Folder with functions that were compiled before, for a host
+    #[arg(long, hide = true, value_name = "DIR")]
+    functions: Option<PathBuf>,
 }
 
 impl CompileArgs {
@@ -38,6 +42,7 @@ pub(super) fn serve(args: &CompileArgs) -> anyhow::Result<()> {
     serve_compiler(
         CompileLimits { cpu_seconds: args.cpu_seconds, memory_mib: args.memory_mib },
         args.compiling.is_quick(),
+        args.functions.as_deref(),
     )
 }
 

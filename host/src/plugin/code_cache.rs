@@ -4,10 +4,12 @@
 //! other user may write to it. The host uses an entry only if this host, with these settings, compiled it from this very file; it
 //! compiles everything else again. The checksum detects damage, not malice: it is not a signature.
 
+mod functions;
 mod marks;
 #[cfg(test)]
 mod tests;
 
+pub(super) use functions::FunctionCache;
 pub(super) use marks::Mark;
 
 use super::native::{CodeBuffer, NativeCode};
@@ -16,7 +18,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::hash::{Hash as _, Hasher};
 use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
@@ -100,18 +102,14 @@ impl CodeCache {
         let code = folder.join("code");
         let io = |source| Error::Io { folder: code.clone(), source };
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&code).map_err(io)?;
-        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let open = rustix::fs::open(&code, flags, Mode::empty()).map_err(|e| io(e.into()))?;
-        let stat = rustix::fs::fstat(&open).map_err(|e| io(e.into()))?;
-        let user = rustix::process::geteuid().as_raw();
-        if stat.st_uid != user {
-            return Err(Error::Owner { folder: code, owner: stat.st_uid, user });
-        }
-        if stat.st_mode & 0o022 != 0 {
-            return Err(Error::Writable { folder: code, mode: stat.st_mode & 0o7777 });
-        }
+        let (open, user) = open_folder(&code)?;
         let interrupted = marks::left(&open);
         Ok(Self { folder: code, open, user, max_bytes, settings, interrupted })
+    }
+
+    /// The folder of the entries, where compilers find functions.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// The key of a file with this SHA-256.
@@ -140,17 +138,7 @@ impl CodeCache {
             Err(Errno::LOOP) => return Err("it is a symlink".to_owned()),
             Err(e) => return Err(e.to_string()),
         };
-        let mut file = File::from(open);
-        let metadata = file.metadata().map_err(|e| e.to_string())?;
-        if !metadata.is_file() {
-            return Err("it is not a regular file".to_owned());
-        }
-        if metadata.uid() != self.user {
-            return Err(format!("it belongs to user {}", metadata.uid()));
-        }
-        if metadata.mode() & 0o022 != 0 {
-            return Err(format!("it can be written to by others (mode {:o})", metadata.mode() & 0o7777));
-        }
+        let (mut file, metadata) = trusted(open, self.user)?;
         if metadata.len() > self.max_bytes {
             return Err(format!("it has {} bytes", metadata.len()));
         }
@@ -227,6 +215,38 @@ impl CodeCache {
         }
         Ok(())
     }
+}
+
+/// Opens a folder that belongs to this user and that no other user can write to. Returns the user, too.
+fn open_folder(folder: &Path) -> Result<(OwnedFd, u32), Error> {
+    let io = |e: Errno| Error::Io { folder: folder.to_owned(), source: e.into() };
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let open = rustix::fs::open(folder, flags, Mode::empty()).map_err(io)?;
+    let stat = rustix::fs::fstat(&open).map_err(io)?;
+    let user = rustix::process::geteuid().as_raw();
+    if stat.st_uid != user {
+        return Err(Error::Owner { folder: folder.to_owned(), owner: stat.st_uid, user });
+    }
+    if stat.st_mode & 0o022 != 0 {
+        return Err(Error::Writable { folder: folder.to_owned(), mode: stat.st_mode & 0o7777 });
+    }
+    Ok((open, user))
+}
+
+/// A regular file of this user that no other user can write to, or why it is none.
+fn trusted(open: OwnedFd, user: u32) -> Result<(File, Metadata), String> {
+    let file = File::from(open);
+    let metadata = file.metadata().map_err(|e| e.to_string())?;
+    if !metadata.is_file() {
+        return Err("it is not a regular file".to_owned());
+    }
+    if metadata.uid() != user {
+        return Err(format!("it belongs to user {}", metadata.uid()));
+    }
+    if metadata.mode() & 0o022 != 0 {
+        return Err(format!("it can be written to by others (mode {:o})", metadata.mode() & 0o7777));
+    }
+    Ok((file, metadata))
 }
 
 /// Seconds and nanoseconds since 1970.

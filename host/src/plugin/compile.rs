@@ -13,7 +13,8 @@ pub(super) use turns::Turns;
 use super::load::LoadError;
 use super::native::{CodeBuffer, NativeCode};
 use memory::Memory;
-use std::path::PathBuf;
+use process::Start;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -24,8 +25,7 @@ const BYTES_PER_THREAD: usize = 1 << 20;
 /// Where the host compiles, and how much at a time.
 #[derive(Debug)]
 pub(super) struct Compiler {
-    program: Option<PathBuf>,
-    quick: bool,
+    start: Option<Start>,
     turns: Turns,
     memory: Memory,
 }
@@ -33,9 +33,11 @@ pub(super) struct Compiler {
 impl Compiler {
     /// * `program` - the `oarlock` program. None: compile in this process, where no limit ends it.
     /// * `quick` - see [`EngineOptions::quick`](super::EngineOptions::quick).
-    pub(super) fn new(program: Option<PathBuf>, quick: bool) -> Self {
+    /// * `functions` - the folder of the code cache, where compilers find functions that they have compiled.
+    pub(super) fn new(program: Option<PathBuf>, quick: bool, functions: Option<&Path>) -> Self {
         let turns = if quick { Turns::of_all_cores() } else { Turns::of_half_the_cores() };
-        Self { program, quick, turns, memory: Memory::default() }
+        let start = program.map(|program| Start { program, quick, functions: functions.map(Path::to_owned) });
+        Self { start, turns, memory: Memory::default() }
     }
 
     /// Compiles a plugin file when it is its turn, and returns the time from then on.
@@ -58,11 +60,11 @@ impl Compiler {
         let threads = self.turns.at_most(file.len() / BYTES_PER_THREAD + 1);
         let work = async {
             let began = Instant::now();
-            let code = match &self.program {
-                Some(program) => {
+            let code = match &self.start {
+                Some(start) => {
                     let share = self.memory.share().await;
                     let _mark = begin.await?;
-                    process::compile(program, self.quick, threads, share.mib(), file).await?
+                    process::compile(start, threads, share.mib(), file).await?
                 }
                 None => here(engine.clone(), Arc::clone(file)).await?,
             };

@@ -1,7 +1,7 @@
 //! The wasmtime engine of all plugins, and the pool of instances.
 
 use super::clock::Clock;
-use super::code_cache::CodeCache;
+use super::code_cache::{CodeCache, FunctionCache};
 use super::compile::{Compiler, Turns};
 use super::instance::State;
 use super::load;
@@ -96,11 +96,12 @@ impl Engine {
         config.parallel_compilation(false);
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool()));
         let engine = wasmtime::Engine::new(&config).map_err(unusable)?;
+        let cache = options.cache.and_then(|folder| CodeCache::open_or_warn(&folder, &engine, options.quick));
         let loading = Loading {
             linker: load::linker(&engine).map_err(unusable)?,
-            compiler: Compiler::new(options.compiler, options.quick),
+            compiler: Compiler::new(options.compiler, options.quick, cache.as_ref().map(CodeCache::folder)),
             reading: Turns::of_half_the_cores(),
-            cache: options.cache.and_then(|folder| CodeCache::open_or_warn(&folder, &engine, options.quick)),
+            cache,
         };
         let ticked = engine.clone();
         let clock = Clock::start(move || ticked.increment_epoch())?;
@@ -156,8 +157,12 @@ impl Engine {
 /// An engine that compiles like the host's, on several threads, and runs nothing.
 ///
 /// * `quick` - see [`EngineOptions::quick`].
-pub(super) fn compiling(quick: bool) -> anyhow::Result<wasmtime::Engine> {
+/// * `functions` - that were compiled before.
+pub(super) fn compiling(quick: bool, functions: Option<FunctionCache>) -> anyhow::Result<wasmtime::Engine> {
     let mut config = code_settings(quick);
+    if let Some(functions) = functions {
+        config.enable_incremental_compilation(Arc::new(functions)).map_err(unusable)?;
+    }
     config.allocation_strategy(InstanceAllocationStrategy::OnDemand);
     wasmtime::Engine::new(&config).map_err(unusable)
 }

@@ -381,7 +381,7 @@ mod tests {
     fn the_compiler_process_makes_the_code_that_the_host_runs() {
         let folder = tempfile::tempdir().unwrap();
         for quick in [false, true] {
-            let code = crate::plugin::engine::compiling(quick).unwrap().precompile_component(NOTHING).unwrap();
+            let code = crate::plugin::engine::compiling(quick, None).unwrap().precompile_component(NOTHING).unwrap();
             let mut buffer = CodeBuffer::new(code.len()).unwrap();
             buffer.bytes_mut().copy_from_slice(&code);
             assert!(NativeCode::trust(buffer, 0).component(engine(folder.path()).raw()).is_ok());

@@ -4,6 +4,7 @@
 //! and the result. The input pipe stays open while the host waits, so the compiler does not outlive its host.
 
 use super::native_code;
+use crate::plugin::code_cache::FunctionCache;
 use crate::plugin::engine;
 use crate::plugin::load::{FILE_LIMIT_BYTES, LoadError};
 use crate::plugin::native::{CodeBuffer, NativeCode};
@@ -11,7 +12,7 @@ use anyhow::Context as _;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::io::{Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -55,28 +56,38 @@ enum CompilerResult {
     Other = 4,
 }
 
+/// How a host starts its compilers.
+#[derive(Clone, Debug)]
+pub(super) struct Start {
+    /// The `oarlock` program.
+    pub(super) program: PathBuf,
+    /// See [`EngineOptions::quick`](crate::plugin::EngineOptions::quick).
+    pub(super) quick: bool,
+    /// The folder of the code cache, for [`FunctionCache`].
+    pub(super) functions: Option<PathBuf>,
+}
+
 /// Compiles a plugin file in a separate process.
-///
-/// * `quick` - see [`EngineOptions::quick`](crate::plugin::EngineOptions::quick).
 pub(super) async fn compile(
-    program: &Path,
-    quick: bool,
+    start: &Start,
     threads: u32,
     memory_mib: u64,
     file: &[u8],
 ) -> Result<NativeCode, LoadError> {
-    tokio::time::timeout(WALL, ask(program, quick, threads, memory_mib, file))
+    tokio::time::timeout(WALL, ask(start, threads, memory_mib, file))
         .await
         .unwrap_or_else(|_elapsed| Err(LoadError::Compiler("the compiler hangs".to_owned())))
 }
 
-async fn ask(program: &Path, quick: bool, threads: u32, memory_mib: u64, file: &[u8]) -> Result<NativeCode, LoadError> {
+async fn ask(start: &Start, threads: u32, memory_mib: u64, file: &[u8]) -> Result<NativeCode, LoadError> {
     let gave_up = |e: std::io::Error| LoadError::Compiler(format!("no compiler process: {e}"));
-    let mut child = Command::new(program)
+    let functions = start.functions.iter().flat_map(|folder| ["--functions".as_ref(), folder.as_os_str()]);
+    let mut child = Command::new(&start.program)
         .arg0("oarlock")
         .arg("compile")
         .args(["--memory-mib", &memory_mib.to_string()])
-        .args(quick.then_some("--quick"))
+        .args(start.quick.then_some("--quick"))
+        .args(functions)
         // The compiler does not get the host's environment.
         .env_clear()
         .env("RAYON_NUM_THREADS", threads.to_string())
@@ -151,11 +162,12 @@ fn end_of(status: ExitStatus, memory_mib: u64, said: &str) -> String {
 /// `oarlock compile`: reads a plugin file from stdin and writes its code to stdout, for the host that started it.
 ///
 /// * `quick` - see [`EngineOptions::quick`](crate::plugin::EngineOptions::quick).
+/// * `functions` - the folder of the code cache, for functions that were compiled before.
 ///
 /// # Errors
 ///
 /// The limits cannot be set, or the pipes break.
-pub fn serve(limits: CompileLimits, quick: bool) -> anyhow::Result<()> {
+pub fn serve(limits: CompileLimits, quick: bool, functions: Option<&Path>) -> anyhow::Result<()> {
     let set = |resource, limit| {
         let maximum = rustix::process::getrlimit(resource).maximum;
         let limit = maximum.map_or(limit, |maximum| maximum.min(limit));
@@ -185,7 +197,9 @@ pub fn serve(limits: CompileLimits, quick: bool) -> anyhow::Result<()> {
         std::process::exit(1);
     })?;
 
-    let compiled = engine::compiling(quick).map(|engine| native_code(&engine, &file));
+    // Without these files it compiles every function.
+    let functions = functions.and_then(|folder| FunctionCache::open(folder).ok());
+    let compiled = engine::compiling(quick, functions).map(|engine| native_code(&engine, &file));
     let (answer, content) = match compiled {
         Ok(Ok(code)) => (CompilerResult::Code, code),
         Ok(Err(LoadError::NotWasm(reason))) => (CompilerResult::NotWasm, reason.into_bytes()),
@@ -223,7 +237,8 @@ mod tests {
     #[tokio::test]
     async fn a_program_that_is_no_compiler_is_an_error() {
         for (program, expected) in [("/nowhere/oarlock", "no compiler process"), ("/bin/true", "no whole answer")] {
-            let Err(LoadError::Compiler(told)) = compile(Path::new(program), false, 1, 4096, b"file").await else {
+            let start = Start { program: program.into(), quick: false, functions: None };
+            let Err(LoadError::Compiler(told)) = compile(&start, 1, 4096, b"file").await else {
                 panic!("{program} compiles");
             };
             assert!(told.contains(expected), "{told}");
