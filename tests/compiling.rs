@@ -187,6 +187,42 @@ async fn compile(args: &[&str], file: &[u8], keep: bool) -> Result<(ExitStatus, 
     Ok((status, answer))
 }
 
+/// The oracle is the compiler without them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn functions_that_were_compiled_before_make_the_same_code() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let there = ["--functions", folder.path().to_str().context("a path that is text")?];
+    let functions = folder.path().join("functions");
+    let size = || fs::metadata(&functions).map_or(0, |file| file.len());
+    let mut last = (Vec::new(), Vec::new());
+    // Each shares the SDK with those before it.
+    for name in ["misfit", "attacker", "namespace-baseline-rust", "network"] {
+        let file = fs::read(built_plugin(name)?)?;
+        let (status, whole) = compile(&[], &file, true).await?;
+        ensure!(status.success() && whole.first() == Some(&0), "{name}: {status}");
+        let before = size();
+        let (_, filling) = compile(&there, &file, true).await?;
+        let filled = size();
+        let (_, again) = compile(&there, &file, true).await?;
+        ensure!(filling == whole && again == whole, "{name} has other code");
+        ensure!(before < filled, "{name}: nothing was written");
+        let (new, repeated) = (filled - before, size() - filled);
+        ensure!(repeated < new / 2, "{name}: {repeated} bytes were written again of {new}");
+        last = (file, whole);
+    }
+    let (file, whole) = last;
+    let index = folder.path().join("functions.index");
+    for damaged in [&functions, &index] {
+        let nonsense: Vec<u8> = fs::read(damaged)?.iter().map(|byte| !byte).collect();
+        fs::write(damaged, nonsense)?;
+        ensure!(compile(&there, &file, true).await?.1 == whole, "{} changed the code", damaged.display());
+    }
+    fs::remove_file(&functions)?;
+    fs::create_dir(&functions)?;
+    ensure!(compile(&there, &file, true).await?.1 == whole, "without a place to write to");
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn p18_a_compiler_ends_at_its_limits_and_with_its_host() -> Result<()> {
     use std::os::unix::process::ExitStatusExt;

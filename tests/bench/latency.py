@@ -4,7 +4,8 @@
 Swaps: a synced host with COUNT Networks runs the status-only guest, one with NAMESPACES Namespaces each of LANGUAGES of namespace-baseline.
 When the host has nothing to do, the same component with another digest is written beside the plugin file and renamed over it. The time is
 from the rename to the end of the first reconcile after the switch to that digest, by the host's log. Earlier lines of it divide the time. The
-code comes from the compiler (SWAPS new digests; FEW for the languages), then from the code cache (two digests in turns).
+code comes from the compiler (SWAPS new digests; FEW for the languages), first without the functions that it compiled before, then with them,
+then from the code cache (two digests in turns).
 
 Edits: the misfit guest keeps a child of each of COUNT ConfigMaps, which shows the size of the Gadget that the ConfigMap names; the guest
 reads it, and no mapping says so. Every SPACING ms one Gadget gets another size. The times are from the PATCH, sent and answered, to
@@ -23,6 +24,7 @@ SWITCHED, RECONCILED = "version swapped", "reconciled"
 # The log lines on the way, by the stage that ends with each. The host writes SWITCHED after it has enqueued all objects: too late.
 STAGES = {"settle": "plugin file", "load": "plugin loaded", "switch and reconcile": RECONCILED}
 SOURCES = {True: "code cache", False: "compiler", None: "memory"}
+KNOWN = "compiler, known functions"
 
 
 class Client:
@@ -57,6 +59,7 @@ class Swapped:
 
     def __init__(self, world, folder, name, component):
         self.file, self.component = folder / f"{name}.wasm", component
+        self.code = world.folder / "cache/code"
         self.file.write_bytes(with_another_digest(component, "0"))
         self.host = Host(world, folder, "--cache-dir", world.folder / "cache")
         wait("the first reconcile", 600, lambda: any(self.host.lines(RECONCILED)))
@@ -97,9 +100,12 @@ class Swapped:
     def swaps(self, cold, cached):
         """Swaps to new digests, then to the last two in turns: their times by the source of the code."""
         times = {}
-        for number in [*range(1, cold + 1), *(cold - 1 + turn % 2 for turn in range(cached))]:
+        for number in [*range(1, 2 * cold + 1), *(2 * cold - 1 + turn % 2 for turn in range(cached))]:
+            if number <= cold:
+                for file in self.code.glob("functions*"):
+                    file.unlink()
             source, took = self.swap(str(number))
-            times.setdefault(source, []).append(took)
+            times.setdefault(KNOWN if source == SOURCES[False] and number > cold else source, []).append(took)
         self.host.stop()
         return times
 
