@@ -68,11 +68,11 @@ impl FunctionCache {
     fn open_up_to(folder: &Path, max_bytes: u64) -> Result<Self, Error> {
         let (open, user) = open_folder(folder)?;
         let io = |source| Error::Io { folder: folder.to_owned(), source };
-        let found = files(&open, user).and_then(|(code, index)| {
+        let found = files(&open, user).and_then(|[code, index]| {
             let fits = code.1 <= max_bytes && index.1 % RECORD_BYTES as u64 == 0 && index.1 <= max_bytes;
-            fits.then_some((code, index)).ok_or_else(|| "they are too large, or damaged".to_owned())
+            fits.then_some([code, index]).ok_or_else(|| "they are too large, or damaged".to_owned())
         });
-        let ((code, code_bytes), (mut file, _)) = match found {
+        let [(code, code_bytes), (mut file, _)] = match found {
             Ok(found) => found,
             Err(_reason) => {
                 for name in [CODE, INDEX] {
@@ -139,14 +139,15 @@ impl wasmtime::CacheStore for FunctionCache {
 }
 
 /// Both files with their sizes, created if absent.
-fn files(folder: &OwnedFd, user: u32) -> Result<((File, u64), (File, u64)), String> {
+fn files(folder: &OwnedFd, user: u32) -> Result<[(File, u64); 2], String> {
     let open = |name: &str| {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let open = rustix::fs::openat(folder, name, flags, Mode::RUSR | Mode::WUSR).map_err(|e| e.to_string())?;
         let (file, metadata) = trusted(open, user)?;
         Ok::<_, String>((file, metadata.len()))
     };
-    Ok((open(CODE)?, open(INDEX)?))
+    Ok([open(CODE)?, open(INDEX)?])
 }
 
 fn record(bytes: &[u8]) -> Option<(Key, Place)> {
