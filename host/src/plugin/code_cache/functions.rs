@@ -24,13 +24,20 @@ const CODE: &str = "functions";
 /// Where each of them is.
 const INDEX: &str = "functions.index";
 
-/// From this size on, the next compiler starts both files anew.
-const MAX_BYTES: u64 = 256 << 20;
+/// From this size or number of functions on, the next compiler starts both files anew. A compiler has the index in its memory, so a plugin of
+/// very many small functions must not make it large.
+const MAX: Room = Room { bytes: 256 << 20, functions: 200_000 };
 
 /// Key, offset, length (little endian), checksum.
 const RECORD_BYTES: usize = 32 + 8 + 8 + 16;
 
 type Key = [u8; 32];
+
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    bytes: u64,
+    functions: usize,
+}
 
 /// The functions that compilers have written, for one compiler.
 #[derive(Debug)]
@@ -45,7 +52,7 @@ struct Index {
     places: HashMap<Key, Place>,
     /// Whether a write failed, or there is enough.
     is_full: bool,
-    max_bytes: u64,
+    max: Room,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -62,19 +69,19 @@ impl FunctionCache {
     ///
     /// The folder is not trusted, or the files cannot be opened in it.
     pub(in crate::plugin) fn open(folder: &Path) -> Result<Self, Error> {
-        Self::open_up_to(folder, MAX_BYTES)
+        Self::open_up_to(folder, MAX)
     }
 
-    fn open_up_to(folder: &Path, max_bytes: u64) -> Result<Self, Error> {
+    fn open_up_to(folder: &Path, max: Room) -> Result<Self, Error> {
         let (open, user) = open_folder(folder)?;
         let io = |source| Error::Io { folder: folder.to_owned(), source };
-        let found = files(&open, user).and_then(|[code, index]| {
-            let fits = code.1 <= max_bytes && index.1 % RECORD_BYTES as u64 == 0 && index.1 <= max_bytes;
-            fits.then_some([code, index]).ok_or_else(|| "they are too large, or damaged".to_owned())
-        });
-        let [(code, code_bytes), (mut file, _)] = match found {
-            Ok(found) => found,
-            Err(_reason) => {
+        let fits = |[code, index]: &[(File, u64); 2]| {
+            let record = RECORD_BYTES as u64;
+            code.1 < max.bytes && index.1 < max.functions as u64 * record && index.1 % record == 0
+        };
+        let [(code, code_bytes), (mut file, _)] = match files(&open, user).ok().filter(fits) {
+            Some(found) => found,
+            None => {
                 for name in [CODE, INDEX] {
                     match rustix::fs::unlinkat(&open, name, AtFlags::empty()) {
                         // Another compiler may remove them at the same time.
@@ -89,7 +96,7 @@ impl FunctionCache {
         file.read_to_end(&mut records).map_err(io)?;
         let places = records.chunks_exact(RECORD_BYTES).filter_map(record);
         let places = places.filter(|(_, place)| place.offset.saturating_add(place.length) <= code_bytes).collect();
-        Ok(Self { code, index: Mutex::new(Index { file, places, is_full: false, max_bytes }) })
+        Ok(Self { code, index: Mutex::new(Index { file, places, is_full: false, max }) })
     }
 
     fn index(&self) -> MutexGuard<'_, Index> {
@@ -116,7 +123,7 @@ impl FunctionCache {
         record.extend_from_slice(&place.checksum);
         index.file.write_all(&record)?;
         index.places.insert(key, place);
-        index.is_full = end >= index.max_bytes;
+        index.is_full = end >= index.max.bytes || index.places.len() >= index.max.functions;
         Ok(())
     }
 }
@@ -178,7 +185,7 @@ mod tests {
     }
 
     fn open(folder: &Path) -> FunctionCache {
-        FunctionCache::open_up_to(folder, 1 << 20).unwrap()
+        FunctionCache::open_up_to(folder, Room { bytes: 1 << 20, functions: 1000 }).unwrap()
     }
 
     fn key(number: usize) -> Key {
@@ -254,16 +261,22 @@ mod tests {
 
     #[test]
     fn files_that_are_full_start_anew() {
-        let folder = folder();
-        let small = || FunctionCache::open_up_to(folder.path(), 1000).unwrap();
-        let cache = small();
-        assert!(cache.insert(&key(1), vec![1; 999]) && cache.insert(&key(2), vec![2; 999]));
-        assert!(!cache.insert(&key(3), vec![3; 1]), "it is full");
-        let next = small();
-        assert_eq!(found(&next, 1), None);
-        assert!(next.insert(&key(4), code(4)));
-        assert_eq!(cache.get(&key(1)).map(Cow::into_owned), Some(vec![1; 999]), "an older compiler keeps its files");
-        assert_eq!(found(&small(), 4), Some(code(4)));
+        for (bytes, functions) in [(1000, 1000), (1 << 20, 2)] {
+            let folder = folder();
+            let small = || FunctionCache::open_up_to(folder.path(), Room { bytes, functions }).unwrap();
+            let cache = small();
+            assert!(cache.insert(&key(1), vec![1; 999]) && cache.insert(&key(2), vec![2; 999]));
+            assert!(!cache.insert(&key(3), vec![3; 1]), "it is full");
+            let next = small();
+            assert_eq!(found(&next, 1), None);
+            assert!(next.insert(&key(4), code(4)));
+            assert_eq!(
+                cache.get(&key(1)).map(Cow::into_owned),
+                Some(vec![1; 999]),
+                "an older compiler keeps its files"
+            );
+            assert_eq!(found(&small(), 4), Some(code(4)));
+        }
     }
 
     #[test]
